@@ -1,0 +1,121 @@
+"""Reads what a caller passes to the mix: checks it, and brings images and signals into one form."""
+
+import numbers
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from .checks import require
+
+Grid = int | tuple[int, int]
+
+
+class MixInputs(NamedTuple):
+    """Checked inputs: images (B,C,H,W), saliency (B,H,W), index (B,), lam (B,), rows, cols, std (C,) or None."""
+
+    images: Tensor
+    saliency: Tensor
+    index: Tensor
+    lam: Tensor
+    rows: int
+    cols: int
+    std: Tensor | None
+
+
+def read_inputs(
+    images: Tensor,
+    saliency: Tensor,
+    index: Tensor,
+    lam: float | Tensor,
+    grid: Grid,
+    mean: Sequence[float] | Tensor | None,
+    std: Sequence[float] | Tensor | None,
+) -> MixInputs:
+    """Check everything and treat a signal (B,C,T) as an image of one row."""
+    _check_images(images)
+    expected = (images.shape[0], *images.shape[2:])
+    if saliency.shape != expected:
+        raise ValueError(
+            f"saliency has shape {tuple(saliency.shape)}, images {tuple(images.shape)}: pass saliency of shape {expected}"
+        )
+    for name, tensor in (("saliency", saliency), ("index", index), ("lam", lam)):
+        if isinstance(tensor, Tensor) and tensor.device != images.device:
+            raise ValueError(f"{name} is on {tensor.device}, images are on {images.device}: move them to one device")
+    rows, cols = read_grid(grid, images.shape[2:])
+    _, std_C = channel_statistics(mean, std, images)
+    signal = images.dim() == 3
+    return MixInputs(
+        images[:, :, None] if signal else images,
+        saliency[:, None] if signal else saliency,
+        _read_index(index, len(images)),
+        _read_lam(lam, images),
+        rows,
+        cols,
+        std_C,
+    )
+
+
+def _check_images(images: Tensor) -> None:
+    if not isinstance(images, Tensor):
+        raise TypeError(f"images are a {type(images).__name__}: pass a torch tensor")
+    if images.dim() not in (3, 4) or 0 in images.shape[1:]:
+        raise ValueError(f"images have shape {tuple(images.shape)}: pass (B,C,H,W), or (B,C,T) for signals")
+    if not images.is_floating_point():
+        raise ValueError(f"images are {images.dtype}: convert them first, e.g. images.float() / 255")
+
+
+def read_grid(grid: Grid, size: torch.Size) -> tuple[int, int]:
+    """(rows, cols) of a grid for an image of `size` (H,W), or one row of cells for a signal of `size` (T,)."""
+    height, width = size if len(size) == 2 else (1, *size)
+    pair = (grid, grid) if isinstance(grid, numbers.Integral) else tuple(grid)
+    rows, cols = pair if len(size) == 2 or not isinstance(grid, numbers.Integral) else (1, grid)
+    if len(pair) != 2 or min(rows, cols) < 1:
+        raise ValueError(f"grid={grid!r}: pass a whole number of at least 1, or (rows, cols)")
+    if rows > height or cols > width:
+        finest = f"{height}x{width}" if len(size) == 2 else str(width)
+        raise ValueError(f"grid {rows}x{cols} is finer than the image {height}x{width}: pass a grid of at most {finest}")
+    return int(rows), int(cols)
+
+
+def _read_index(index: Tensor, batch: int) -> Tensor:
+    if index.shape != (batch,) or index.is_floating_point() or index.dtype == torch.bool:
+        raise ValueError(
+            f"index has shape {tuple(index.shape)} and dtype {index.dtype}: pass {batch} integers, one partner per image"
+        )
+    require(
+        (index >= 0) & (index < batch),
+        lambda: f"index runs from {int(index.min())} to {int(index.max())}: pass numbers from 0 to {batch - 1}",
+    )
+    return index.long()
+
+
+def _read_lam(lam: float | Tensor, images: Tensor) -> Tensor:
+    batch = len(images)
+    if not isinstance(lam, Tensor):
+        if not 0 <= lam <= 1:
+            raise ValueError(f"lam={lam!r}: pass the share of the first image, from 0 to 1")
+        return torch.full((batch,), lam, dtype=torch.float32, device=images.device)
+    if lam.dim() and lam.shape != (batch,):
+        raise ValueError(f"lam has shape {tuple(lam.shape)}: pass a float or one number per image, ({batch},)")
+    require((lam >= 0) & (lam <= 1), lambda: f"lam runs from {float(lam.min())} to {float(lam.max())}: keep it in [0, 1]")
+    return lam.float().expand(batch)
+
+
+def channel_statistics(
+    mean: Sequence[float] | Tensor | None, std: Sequence[float] | Tensor | None, images: Tensor
+) -> tuple[Tensor | None, Tensor | None]:
+    """`mean` and `std` as tensors (C,), float32, on the images' device; None, None where neither is given."""
+    if mean is None and std is None:
+        return None, None
+    if mean is None or std is None:
+        missing = "mean" if mean is None else "std"
+        raise ValueError(f"{missing} is missing: pass both mean and std, or neither for images in [0, 1]")
+    channels = images.shape[1]
+    pair = [torch.as_tensor(values, dtype=torch.float32, device=images.device) for values in (mean, std)]
+    for name, values in zip(("mean", "std"), pair, strict=True):
+        if values.shape != (channels,):
+            raise ValueError(f"{name} has {values.numel()} values, the images {channels} channels: pass one per channel")
+    require(pair[1] > 0, lambda: f"std={std}: pass positive numbers")
+    return pair[0], pair[1]
