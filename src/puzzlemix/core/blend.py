@@ -57,17 +57,19 @@ def _blend_on_cpu(
 
     mixed = torch.empty_like(first, memory_format=_memory_format(first))
     first, second = (images.contiguous(memory_format=_memory_format(mixed)) for images in (first, second))
-    planes = [_planes(images).numpy() for images in (first, second, mixed)]
+    flat = [_in_memory_order(images).numpy() for images in (first, second, mixed)]
     plans = [tensor.contiguous().numpy() for tensor in (index, weight, first_source, second_source)]
-    run_over(blend_images, len(first), *planes, *plans, least=max(1, 30_000 // max(1, first[0].numel())))
+    channels, height, width = first.shape[1:]
+    # A row of a channels_last tile is one run in memory, too: such images pass as a single, wider plane.
+    shape = (channels, height, width) if mixed.is_contiguous() else (1, height, width * channels)
+    least = max(1, 30_000 // max(1, channels * height * width))
+    run_over(blend_images, len(first), shape, *flat, *plans, least=least)
     return mixed
 
 
-def _planes(images_BCHW: Tensor) -> Tensor:
-    """View images so that a row of a tile is one run in memory: channels_last images as one wide plane."""
-    if images_BCHW.is_contiguous():
-        return images_BCHW
-    return images_BCHW.permute(0, 2, 3, 1).flatten(2)[:, None]
+def _in_memory_order(images_BCHW: Tensor) -> Tensor:
+    """The images' numbers as they lie in memory."""
+    return (images_BCHW if images_BCHW.is_contiguous() else images_BCHW.permute(0, 2, 3, 1)).view(-1)
 
 
 def _fake(first: Tensor, *_: Tensor) -> Tensor:

@@ -69,15 +69,15 @@ def crop(images_BCHW: Tensor, layout: Layout) -> Tensor:
     return images_BCHW[:, :, : layout.height, : layout.width]
 
 
-def pool(maps_BHW: Tensor, size: tuple[int, int]) -> Tensor:
-    """Average over blocks of `size` pixels: (B,H,W) -> (B,H/h,W/w)."""
-    return maps_BHW if size == (1, 1) else F.avg_pool2d(maps_BHW, size)
+def pool(images_BCHW: Tensor, size: tuple[int, int]) -> Tensor:
+    """Average over blocks of `size` pixels: (B,C,H,W) -> (B,C,H/h,W/w)."""
+    return images_BCHW if size == (1, 1) else F.avg_pool2d(images_BCHW, size)
 
 
 def pool_to_cells(tiles_BRK: Tensor, layout: Layout) -> Tensor:
     """Sum a map over the tiles of each cell."""
     down, across = layout.tiles_per_cell
-    return pool(tiles_BRK, (down, across)) * (down * across)
+    return pool(tiles_BRK[:, None], (down, across))[:, 0] * (down * across)
 
 
 def repeat_to_tiles(cells_BRK: Tensor, layout: Layout) -> Tensor:

@@ -69,10 +69,10 @@ def _check_images(images: Tensor) -> None:
 def read_grid(grid: Grid, size: torch.Size) -> tuple[int, int]:
     """(rows, cols) of a grid for an image of `size` (H,W), or one row of cells for a signal of `size` (T,)."""
     height, width = size if len(size) == 2 else (1, *size)
-    pair = (grid, grid) if isinstance(grid, numbers.Integral) else tuple(grid)
-    rows, cols = pair if len(size) == 2 or not isinstance(grid, numbers.Integral) else (1, grid)
-    if len(pair) != 2 or min(rows, cols) < 1:
+    pair = grid if isinstance(grid, tuple) else (grid if len(size) == 2 else 1, grid)
+    if len(pair) != 2 or not all(isinstance(cells, numbers.Integral) and cells > 0 for cells in pair):
         raise ValueError(f"grid={grid!r}: pass a whole number of at least 1, or (rows, cols)")
+    rows, cols = pair
     if rows > height or cols > width:
         finest = f"{height}x{width}" if len(size) == 2 else str(width)
         raise ValueError(f"grid {rows}x{cols} is finer than the image {height}x{width}: pass a grid of at most {finest}")

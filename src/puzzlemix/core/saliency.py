@@ -8,7 +8,7 @@ Shape suffixes: B batch, C channels, H height, W width, T length of a signal, N 
 
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import Any
 
 import torch
@@ -82,7 +82,7 @@ def input_gradient(
         scores = _scores(bare(leaf.clone()), logits, len(images))  # a copy: the model may work on its input in place
         start = scale_to_peak(_score_gradient(scores.detach(), targets, loss))
         (gradient,) = torch.autograd.grad(scores, leaf, start.to(scores.dtype))
-    return scale_to_peak(gradient).float()
+        return scale_to_peak(gradient).float()
 
 
 def clean_gradient(
@@ -104,6 +104,8 @@ def clean_gradient(
     _check_images(images)
     if not 0 < weight < float("inf"):
         raise ValueError(f"weight={weight!r}: pass a positive number (or, for no clean term, use input_gradient)")
+    if any(module.static_graph for module in _distributed(model)):
+        raise ValueError("static_graph=True counts on one backward pass per step: wrap the model without it")
     if not len(images):
         return torch.zeros_like(images, dtype=torch.float32, requires_grad=False)
     with _gradients_on(), _unsynchronised(model):
@@ -111,8 +113,8 @@ def clean_gradient(
         scores = _scores(_without_ddp(model)(leaf.clone()), logits, len(images))
         clean = weight * (loss or _default_loss)(_at_least_float32(scores), _usable(targets)).mean()
         (clean if scaler is None else scaler.scale(clean)).backward()
-    assert leaf.grad is not None
-    return scale_to_peak(leaf.grad).float()
+        assert leaf.grad is not None
+        return scale_to_peak(leaf.grad).float()
 
 
 def scale_to_peak(values: Tensor) -> Tensor:
@@ -302,13 +304,13 @@ def _changed(owners: Iterable[Any], attribute: str, value: bool) -> Iterator[Non
             setattr(owner, attribute, old)
 
 
-def _frozen(model: Model):
+def _frozen(model: Model) -> AbstractContextManager[None]:
     """No weight asks for a gradient: compiled models leave them out, and activations only they need are not kept."""
     parameters = model.parameters() if isinstance(model, nn.Module) else ()
     return _changed([p for p in parameters if p.requires_grad and p.is_leaf], "requires_grad", False)
 
 
-def _eval_mode(model: Model):
+def _eval_mode(model: Model) -> AbstractContextManager[None]:
     """Every module in eval mode, without its `eval` method, which models override."""
     # cuDNN cannot differentiate a recurrent layer in eval mode; without dropout both modes are the same
     return _changed(
@@ -320,10 +322,13 @@ def _eval_mode(model: Model):
 def _unsynchronised(model: Model) -> Iterator[None]:
     """No gradients travel between processes."""
     with ExitStack() as stack:
-        for module in _modules(model):
-            if isinstance(module, DistributedDataParallel):
-                stack.enter_context(module.no_sync())
+        for module in _distributed(model):
+            stack.enter_context(module.no_sync())
         yield
+
+
+def _distributed(model: Model) -> list[DistributedDataParallel]:
+    return [module for module in _modules(model) if isinstance(module, DistributedDataParallel)]
 
 
 def _modules(model: Model) -> list[nn.Module]:

@@ -9,7 +9,7 @@ import warnings
 import torch
 from torch import Tensor
 
-from .blocks import Layout, pad, pool
+from .blocks import Layout, pad, pool, visible_pixels
 from .checks import readable
 
 
@@ -19,12 +19,15 @@ def saliency_shares(saliency_BHW: Tensor, layout: Layout) -> Tensor:
     A map that cannot guide anything (all zero, or with a negative, infinite or NaN value) becomes uniform.
     """
     saliency = saliency_BHW.float()
-    pooled_BRK = pool(pad(saliency[:, None], layout)[:, 0], layout.tile)
+    pooled_BRK = pool(pad(saliency[:, None], layout), layout.tile)[:, 0]
     total = pooled_BRK.sum((1, 2))
     usable = (saliency.flatten(1).amin(1) >= 0) & (total > 0) & total.isfinite()
     if readable(usable) and not bool(usable.all()):
         _warn_once()
-    return torch.where(usable[:, None, None], pooled_BRK / total[:, None, None], 1 / (pooled_BRK[:1].numel() or 1))
+    shown_BRK = torch.where(usable[:, None, None], pooled_BRK, 1)
+    if layout.padding != (0, 0):  # tiles of nothing but padding must not move into view
+        shown_BRK = shown_BRK * (visible_pixels(layout, layout.tile, saliency.device) > 0)
+    return shown_BRK / shown_BRK.sum((1, 2), keepdim=True)
 
 
 @functools.cache

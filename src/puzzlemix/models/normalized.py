@@ -10,9 +10,11 @@ from torch import Tensor, nn
 class Normalized(nn.Module):
     """A model that takes images in [0, 1] and normalises them itself: `model((images - mean) / std)`.
 
-    Attacks, saliency and mixing then work on plain images. `mean` and `std` are one number, or one per channel.
+    Attacks, saliency and mixing then work on plain images. `mean` and `std` are one number, or one per
+    channel; as buffers they have the shape (C,1,1) or (1,1,1), and an input gradient times `std` is the gradient at the
+    normalised images.
 
-    They are non-persistent buffers: they follow the model between devices and types, but stay out of its state dict.
+    The buffers are non-persistent: they follow the model between devices and types, but stay out of its state dict.
     They are a fact of the data set, kept with the run's settings, and a weights file without them holds the network's
     own names and nothing else, so that it loads here and elsewhere. `save_weights` leaves out the prefix `model.` too.
     """
@@ -29,19 +31,20 @@ class Normalized(nn.Module):
         self.register_buffer("std", _per_channel(stds), persistent=False)
 
     def forward(self, images: Tensor) -> Tensor:
-        """(B,C,H,W) in [0, 1] -> what the model makes of the normalised images."""
+        """(B,C,H,W), or signals (B,C,T), in [0, 1] -> what the model makes of them normalised."""
         self._check_images(images)
-        return self.model((images - self.mean) / self.std)
+        shape = (-1,) + (1,) * (images.dim() - 2)
+        return self.model((images - self.mean.reshape(shape)) / self.std.reshape(shape))
 
     def _check_images(self, images: Tensor) -> None:
         if not images.is_floating_point():
             raise TypeError(f"images are {images.dtype}: pass floats in [0, 1], for example images.float() / 255")
         expected = max(len(self.mean), len(self.std))
         # Left to broadcasting, grey images would quietly turn into three channels.
-        if expected > 1 and images.shape[-3] != expected:
+        if expected > 1 and images.shape[1] != expected:
             raise ValueError(
-                f"images {tuple(images.shape)} have {images.shape[-3]} channels, mean and std have {expected}: "
-                f"pass images of {expected} channels, or one mean and std per channel of the images"
+                f"images {tuple(images.shape)} have {images.shape[1]} channels, mean and std have {expected}: "
+                f"pass batches of {expected} channels, or one mean and std per channel of the images"
             )
 
     def extra_repr(self) -> str:

@@ -30,9 +30,10 @@ def save_weights(model: nn.Module, path: str | os.PathLike) -> None:
     The names are those of the network itself, without the prefixes of wrappers (normalisation, DataParallel,
     `torch.compile`, Fabric).
     """
+    to_bytes = require("safetensors.torch").save
     # Clones, because safetensors refuses tensors that share memory, as tied weights do.
     tensors = {name: tensor.detach().cpu().contiguous().clone() for name, tensor in _bare(model).state_dict().items()}
-    _write_atomically(tensors, Path(path))
+    _write_atomically(to_bytes(tensors, metadata={"format": "pt"}), Path(path))
 
 
 def load_weights(model: nn.Module, path: str | os.PathLike) -> None:
@@ -55,15 +56,15 @@ def _bare(model: nn.Module) -> nn.Module:
     return model
 
 
-def _write_atomically(tensors: dict[str, Tensor], path: Path) -> None:
+def _write_atomically(content: bytes, path: Path) -> None:
     """Write beside the target, then rename: readers see the old file or the new one, never half of it."""
-    save_file = require("safetensors.torch").save_file
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
     try:
-        save_file(tensors, temporary, metadata={"format": "pt"})
-        with open(temporary, "rb+") as written:
+        with open(temporary, "xb") as file:
+            file.write(content)
+            file.flush()
             # Without it, a power cut after the rename could leave an empty file under the final name.
-            os.fsync(written.fileno())
+            os.fsync(file.fileno())
         os.replace(temporary, path)
     finally:
         temporary.unlink(missing_ok=True)
@@ -75,7 +76,9 @@ def _read(path: Path) -> dict[str, Tensor]:
         is_safetensors = file.read(9)[8:] == b"{"
     content = _read_safetensors(path) if is_safetensors else _state_dict(_read_checkpoint(path))
     if not _is_state_dict(content):
-        raise ValueError(f"{path} holds no weights: pass a state dict, or a dict with one as 'state_dict'")
+        raise ValueError(
+            f"{path} holds no weights: pass a state dict of dense tensors, or a dict with one as 'state_dict'"
+        )
     return content
 
 
@@ -91,9 +94,7 @@ def _read_checkpoint(path: Path):
     try:
         with torch.serialization.safe_globals(_IGNORED):
             return torch.load(path, map_location="cpu", weights_only=True)
-    except OSError:
-        raise
-    except Exception as error:  # a damaged file can raise nearly anything
+    except Exception as error:  # a damaged file can raise nearly anything, OSError too
         if isinstance(error, pickle.UnpicklingError) and (culprit := re.search(r"GLOBAL (\S+)", str(error))):
             # Not chained: torch's message goes on to advise switching the protection off.
             raise ValueError(
@@ -112,13 +113,17 @@ def _state_dict(checkpoint):
 
 
 def _is_state_dict(content) -> bool:
-    """Whether it maps names to dense tensors, at least one."""
+    """Whether it maps names to tensors, at least one."""
     return (
         isinstance(content, dict)
         and len(content) > 0
         and all(isinstance(name, str) for name in content)
-        and all(isinstance(tensor, Tensor) for tensor in content.values())
+        and all(isinstance(tensor, Tensor) and _is_plain(tensor) for tensor in content.values())
     )
+
+
+def _is_plain(tensor: Tensor) -> bool:
+    return tensor.layout is torch.strided and tensor.device.type == "cpu" and not tensor.is_quantized
 
 
 def _without_prefixes(found: dict[str, Tensor], expected: dict[str, Tensor]) -> dict[str, Tensor]:
@@ -142,7 +147,7 @@ def _check_fit(found: dict[str, Tensor], expected: dict[str, Tensor], complaint:
     }
     listed = "; ".join(f"{len(names)} {problem}: {_first(names)}" for problem, names in problems.items() if names)
     if listed:
-        raise ValueError(f"{complaint}: {listed}. Build the model with the name, classes and options of the file's")
+        raise ValueError(f"{complaint}: {listed}. Build the model as the file's was: same name, classes and options")
 
 
 def _first(names: list[str]) -> str:

@@ -3,102 +3,108 @@
 import numpy as np
 
 from ..compiled import compiled
-from ..simd import LANES
-from .cut import EAST, EXCESS, HEIGHT, NORTH, SOUTH, STRIDE, UNREACHED, WEST, cut
-
-FULL = 1 << 28  # the excess of a cell that has no label left to rise to
+from ..simd import LANES, load, splat, store, where
+from .cut import EAST, EXCESS, HEIGHT, NORTH, SOUTH, STRIDE, UNREACHED, WEST, cell_at, cut, empty_cells, raised
 
 
 @compiled
-def cell_at(row, col, cols):
-    """The base position of a cell behind the border."""
-    return ((row + 1) * (cols + 2) + col + 1) * STRIDE
+def _load_row(cells, first, values, field, factor):
+    """Write `values` (images, cells) times `factor` into a field of the cells from base position `first` on."""
+    for lane in range(len(values)):
+        for col in range(values.shape[1]):
+            cells[first + col * STRIDE + field * LANES + lane] = values[lane, col] * factor
 
 
 @compiled
-def empty_cells(rows, cols):
-    """Cells without excess or arcs, out of reach."""
-    cells = np.zeros((rows + 2) * (cols + 2) * STRIDE, np.int32)
-    for at in range(HEIGHT * LANES, cells.size, STRIDE):
-        cells[at : at + LANES] = UNREACHED
-    return cells
+def _mirror(cells, near, there, forth, back):
+    """Give the arc back the capacity of the arc forth."""
+    store(cells, there + back * LANES, load(cells, near + forth * LANES))
 
 
 @compiled
-def _load_image(cells, lane, steps, down, across):
-    """Write one image's first marginal costs and edge weights into its lane."""
-    rows, cols, top = steps.shape
+def _load(cells, steps, down, across):
+    """Write the images' first marginal costs and edge weights into their lanes."""
+    _, rows, cols, top = steps.shape
     for row in range(rows):
+        first = cell_at(row, 0, cols)
+        _load_row(cells, first, steps[:, row, :, 0], EXCESS, top * top)
+        _load_row(cells, first, across[:, row], EAST, 1)
+        if row + 1 < rows:
+            _load_row(cells, first, down[:, row], SOUTH, 1)
         for col in range(cols):
-            at = cell_at(row, col, cols) + lane
-            cells[at + EXCESS * LANES] = top * top * steps[row, col, 0]
-            if col + 1 < cols:
-                cells[at + EAST * LANES] = across[row, col]
-                cells[at + STRIDE + WEST * LANES] = across[row, col]
-            if row + 1 < rows:
-                cells[at + SOUTH * LANES] = down[row, col]
-                cells[at + (cols + 2) * STRIDE + NORTH * LANES] = down[row, col]
+            at = cell_at(row, col, cols)
+            _mirror(cells, at, at + STRIDE, EAST, WEST)
+            _mirror(cells, at, at + (cols + 2) * STRIDE, SOUTH, NORTH)
 
 
 @compiled
-def _raise_labels(cells, lane, steps, labels):
-    """Raise the labels of the cut's cells and charge them the next marginal cost; whether there were any."""
-    rows, cols, top = steps.shape
-    raised = False
-    for row in range(rows):
+def _raise_row(cells, first, steps, labels):
+    """Raise the labels of the row's cells that the cut chose, and charge them the next marginal cost."""
+    images, cols, top = steps.shape
+    found = False
+    for lane in range(images):
         for col in range(cols):
-            at = cell_at(row, col, cols) + lane
+            at = first + col * STRIDE + lane
             if cells[at + HEIGHT * LANES] < UNREACHED:
-                raised = True
-                label = labels[row, col] + 1
-                labels[row, col] = label
+                found = True
+                label = labels[lane, col] + 1
+                labels[lane, col] = label
                 if label < top:
-                    cells[at] += top * top * (steps[row, col, label] - steps[row, col, label - 1])
-                else:
-                    cells[at] = FULL
-    return raised
+                    cells[at] += top * top * (steps[lane, col, label] - steps[lane, col, label - 1])
+    return found
 
 
 @compiled
-def _part_arc(cells, near, there, forth, back):
+def _raise_labels(cells, steps, labels):
+    """Raise the labels of the cut's cells in all images; whether there were any."""
+    _, rows, cols, _ = steps.shape
+    found = False
+    for row in range(rows):
+        found |= _raise_row(cells, cell_at(row, 0, cols), steps[:, row], labels[:, row])
+    return found
+
+
+@compiled
+def _part_arcs(cells, near, there, forth, back):
     """After a cut between two cells the arc out of the raised one is used up, and its reverse holds both residuals."""
-    near_raised = cells[near + HEIGHT * LANES] < UNREACHED
-    there_raised = cells[there + HEIGHT * LANES] < UNREACHED
-    if near_raised != there_raised:
-        both = cells[near + forth * LANES] + cells[there + back * LANES]
-        cells[near + forth * LANES] = 0 if near_raised else both
-        cells[there + back * LANES] = both if near_raised else 0
+    near_raised, there_raised = raised(cells, near), raised(cells, there)
+    out, home = load(cells, near + forth * LANES), load(cells, there + back * LANES)
+    both, none = out + home, splat(0)
+    out = where(near_raised, where(there_raised, out, none), where(there_raised, both, out))
+    store(cells, near + forth * LANES, out)
+    store(cells, there + back * LANES, both - out)
 
 
 @compiled
-def _part_arcs(cells, lane, rows, cols):
-    """Carry the flow over to the next label."""
+def _carry_flow_over(cells, rows, cols):
+    """Ready all arcs for the next label's cut, which starts from this one's flow."""
     for row in range(rows):
         for col in range(cols):
-            at = cell_at(row, col, cols) + lane
+            at = cell_at(row, col, cols)
             if col + 1 < cols:
-                _part_arc(cells, at, at + STRIDE, EAST, WEST)
+                _part_arcs(cells, at, at + STRIDE, EAST, WEST)
             if row + 1 < rows:
-                _part_arc(cells, at, at + (cols + 2) * STRIDE, SOUTH, NORTH)
+                _part_arcs(cells, at, at + (cols + 2) * STRIDE, SOUTH, NORTH)
+
+
+@compiled
+def _solve_group(steps, down, across, labels):
+    """Solve up to LANES images side by side."""
+    _, rows, cols, top = steps.shape
+    cells = empty_cells(rows, cols)
+    dirty = np.zeros(rows + 2, np.bool_)
+    _load(cells, steps, down, across)
+    labels[:] = 0
+    for level in range(top):
+        cut(cells, rows, cols, dirty)
+        if not _raise_labels(cells, steps, labels) or level + 1 == top:
+            break
+        _carry_flow_over(cells, rows, cols)
 
 
 @compiled
 def solve_groups(start, stop, steps, down, across, labels):
-    """Solve groups of LANES images: `steps` (B,R,C,m), `down` (B,R-1,C), `across` (B,R,C-1) -> `labels` (B,R,C)."""
-    batch, rows, cols, top = steps.shape
-    dirty = np.zeros(rows + 2, np.bool_)
+    """Solve groups of LANES images: `steps` (B,R,K,M), `down` (B,R-1,K), `across` (B,R,K-1) -> `labels` (B,R,K)."""
     for group in range(start, stop):
-        first, last = group * LANES, min(batch, (group + 1) * LANES)
-        cells = empty_cells(rows, cols)
-        labels[first:last] = 0
-        for image in range(first, last):
-            _load_image(cells, image - first, steps[image], down[image], across[image])
-        for level in range(top):
-            cut(cells, rows, cols, dirty)
-            raised = False
-            for image in range(first, last):
-                raised |= _raise_labels(cells, image - first, steps[image], labels[image])
-            if not raised or level + 1 == top:
-                break
-            for image in range(first, last):
-                _part_arcs(cells, image - first, rows, cols)
+        own = slice(group * LANES, (group + 1) * LANES)
+        _solve_group(steps[own], down[own], across[own], labels[own])

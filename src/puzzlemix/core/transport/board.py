@@ -5,30 +5,41 @@ of this line and left of the next one. `rows` lines lie outside above the grid, 
 with the cells, so they settle ties between cells as well as the cells' numbers do.
 """
 
+from collections.abc import Callable
 from functools import lru_cache
-from typing import NamedTuple
 
 import numpy as np
+from torch import Tensor
 
+from .problem import empty_plan
 
-class Board(NamedTuple):
-    """Where each cell lies, and every walk between two cells: nearest first, ties in row-major order; all int64."""
-
-    place: np.ndarray  # (N,): where each cell lies
-    cell: np.ndarray  # (size,): which cell lies there
-    step: np.ndarray  # ((2R-1)*(2K-1),): what a walk adds to a position
-    square: np.ndarray  # its squared length
+STEP, SQUARE = range(2)  # what a walk adds to a position, and its squared length
+CELLS_PER_THREAD = 1 << 13  # fewer are solved before another thread wakes up
 
 
 @lru_cache(maxsize=32)
-def board_of(rows: int, cols: int) -> Board:
-    """The board of a rows x cols grid."""
-    line = 2 * cols - 1
+def positions(rows: int, cols: int) -> np.ndarray:
+    """Where each cell lies: (N,) int64."""
     row, col = np.divmod(np.arange(rows * cols), cols)
-    place = (row + rows) * line + col
-    cell = np.full((3 * rows - 1) * line, -1)
-    cell[place] = np.arange(rows * cols)
+    return (row + rows) * (2 * cols - 1) + col
+
+
+@lru_cache(maxsize=32)
+def walks(rows: int, cols: int) -> np.ndarray:
+    """Every walk from one cell to another, nearest first, ties in row-major order: ((2R-1)(2K-1), 2) int64."""
     down, right = np.mgrid[1 - rows : rows, 1 - cols : cols].reshape(2, -1)
     square = down**2 + right**2
     nearest_first = np.argsort(square, kind="stable")
-    return Board(place, cell, (down * line + right)[nearest_first], square[nearest_first])
+    return np.stack([down * (2 * cols - 1) + right, square], axis=1)[nearest_first]
+
+
+def solve_images(kernel: Callable, gain_BN: Tensor, level_BN: Tensor, distance: int, rows: int, cols: int) -> Tensor:
+    """Run a kernel over the images: the plans (B,N) that it fills in."""
+    from ..compiled import run_over
+
+    source_BN = empty_plan(gain_BN)
+    if source_BN.numel() > 0:
+        given = (gain_BN.contiguous().numpy(), level_BN.contiguous().numpy(), source_BN.numpy(), distance)
+        board = (rows, cols, positions(rows, cols), walks(rows, cols))
+        run_over(kernel, len(gain_BN), *given, *board, least=1 + CELLS_PER_THREAD // (rows * cols))
+    return source_BN

@@ -1,0 +1,47 @@
+"""Figures as bytes and as files."""
+
+import io
+import os
+import secrets
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+# what would differ from run to run or version to version is left out
+_METADATA: dict[str, dict[str, Any]] = {
+    "png": {"Software": None},
+    "pdf": {"CreationDate": None, "Producer": None, "Creator": None},
+    "svg": {"Date": None, "Creator": None},
+    "jpg": {},
+    "webp": {},
+}
+
+
+def figure_bytes(figure: "Figure", kind: str = "png") -> bytes:
+    """Render a figure: the same figure gives the same bytes (an SVG's ids aside)."""
+    if kind not in _METADATA:
+        raise ValueError(f"a figure cannot be written as {kind!r}: choose one of {', '.join(_METADATA)}")
+    target = io.BytesIO()
+    style: dict[str, Any] = {"facecolor": figure.get_facecolor(), "edgecolor": "none", "transparent": False}
+    figure.savefig(target, format=kind, dpi=figure.dpi, metadata=_METADATA[kind] or None, bbox_inches=None, **style)
+    return target.getvalue()
+
+
+def save_figure(figure: "Figure", path: str | os.PathLike[str]) -> Path:
+    """Write a figure as its name's ending says, with the folders it needs: the whole file or none."""
+    path = Path(path)
+    kind = path.suffix.lower().removeprefix(".").replace("jpeg", "jpg")
+    if kind not in _METADATA:
+        choices = ", ".join(f".{known}" for known in _METADATA)
+        raise ValueError(f"{path.name!r} does not end like a picture: choose one of {choices}")
+    content = figure_bytes(figure, kind)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    beside = path.with_name(f".{secrets.token_hex(8)}.tmp")
+    try:
+        beside.write_bytes(content)
+        os.replace(beside, path)
+    finally:
+        beside.unlink(missing_ok=True)
+    return path
