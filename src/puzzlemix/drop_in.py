@@ -220,13 +220,30 @@ class PuzzleMix:
             return gradient_saliency(gradient(images, targets))
         if samples is None:
             raise ValueError("refresh needs to know the images: pass samples=, their numbers in the data set (B,)")
-        stale = self.cache.stale(samples)
-        if bool(stale.any()):
-            where = stale.nonzero()[:, 0]
-            on_device = where.to(images.device)
+        return self._cached_saliency(self.cache, images, targets, samples, view, gradient)
+
+    @staticmethod
+    def _cached_saliency(
+        cache: SaliencyCache,
+        images: Tensor,
+        targets: Tensor,
+        samples: Tensor,
+        view: View | None,
+        gradient: Callable[[Tensor, Tensor], Tensor],
+    ) -> Tensor:
+        """Remembered maps where they still serve, new ones for the other images."""
+        stale = cache.stale(samples)
+        maps = torch.empty(len(images), *images.shape[2:], device=images.device)
+        known, new = (~stale).nonzero()[:, 0], stale.nonzero()[:, 0]
+        if len(known):
+            loaded = cache.load(samples[known], tuple(images.shape[2:]), _part(view, known), device=images.device)
+            maps[known.to(images.device)] = loaded
+        if len(new):
+            on_device = new.to(images.device)
             fresh = gradient_saliency(gradient(images[on_device], targets[on_device]))
-            self.cache.store(samples[where], fresh, None if view is None else view.of(where))
-        return self.cache.load(samples, images.shape[2:], view).to(images.device)
+            cache.store(samples[new], fresh, _part(view, new))
+            maps[on_device] = fresh
+        return maps
 
     def _solve(self, images: Tensor, drawn: Draw, saliency: Tensor, noise: Tensor | None) -> Mixed:
         mixed = puzzle_mix(
@@ -268,6 +285,11 @@ class PuzzleMix:
             targets = F.one_hot(targets.long(), self.num_classes)
         soft = targets.float()
         return soft * (1 - self.label_smoothing) + self.label_smoothing / soft.shape[1]
+
+
+def _part(view: View | None, where: Tensor) -> View | None:
+    """The views of some of the images."""
+    return None if view is None else View(*(None if field is None else field[where] for field in view))
 
 
 def _check_probabilities(**values: float) -> None:

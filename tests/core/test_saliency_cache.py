@@ -67,7 +67,7 @@ sizes = st.tuples(st.integers(1, 7), st.integers(1, 7))
 def test_any_view_from_any_other(pairs, stored_size, size):
     """Crops, padding, rescaling and flips, whatever the two sizes."""
     maps = random_maps(len(pairs), *stored_size)
-    samples = torch.arange(len(pairs))
+    samples = (3 * torch.arange(len(pairs)) + 7) % 5
     cache = SaliencyCache(refresh=9)
     cache.store(samples, maps, view_of(*(old for old, _ in pairs)))
     loaded = cache.load(samples, size, view_of(*(new for _, new in pairs)))

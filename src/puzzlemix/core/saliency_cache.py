@@ -74,9 +74,8 @@ class SaliencyCache:
         if not len(samples):
             return
         last = _last_of_each(samples)
-        samples = samples[last]
-        maps = self._pooled(saliency if len(last) == len(saliency) else saliency[last.to(saliency.device)])
-        self._write(samples, maps, frames_B5[last].int(), 1)
+        maps = self._pooled(saliency)[last.to(self.device)]
+        self._write(samples[last], maps, frames_B5[last].int(), 1)
 
     @torch.inference_mode(False)
     @torch.no_grad()
@@ -207,9 +206,9 @@ def _read_samples(samples: Tensor) -> Tensor:
 
 
 def _last_of_each(samples: Tensor) -> Tensor:
-    """Position of the last occurrence of each sample; writing duplicates at once would leave it to chance."""
+    """Where each sample occurs last, ascending; writing duplicates at once would leave it to chance which one stays."""
     distinct, inverse = samples.unique(return_inverse=True)
-    return torch.zeros_like(distinct).scatter_reduce_(0, inverse, torch.arange(len(samples)), "amax")
+    return torch.zeros_like(distinct).scatter_reduce_(0, inverse, torch.arange(len(samples)), "amax").sort().values
 
 
 def _grown(tensor: Tensor, length: int) -> Tensor:

@@ -17,7 +17,8 @@ from .shapes import SHAPES, distances
 
 CLASSES = tuple(SHAPES)
 _CHUNK_PIXELS = 2**18  # drawn at a time: the layers of a chunk stay in the cache
-_FRAGMENTS = 4
+_FRAGMENTS = 3
+_OVERLAPS = 2
 _LINES = 3
 
 
@@ -61,6 +62,8 @@ def _draw(samples_B: Tensor, seed: int, split: str, size: int) -> Scenes:
     for _ in range(_FRAGMENTS):
         image_BCHW = _fragment(image_BCHW, canvas, streams, palette_B2C)
     image_BCHW, masks_BHW = _object(image_BCHW, canvas, streams, palette_B2C, labels_B)
+    for _ in range(_OVERLAPS):
+        image_BCHW = _fragment(image_BCHW, canvas, streams, palette_B2C)
     image_BCHW = image_BCHW + _noise(streams, 3, 32, size) * 0.05
     return Scenes((image_BCHW * 255 + 0.5).clamp(0, 255).byte(), labels_B, masks_BHW)
 
@@ -177,6 +180,14 @@ def _pose(canvas: _Canvas, streams: Streams, low: float, high: float, reach: flo
     return _Pose((x_BHW * across + y_BHW * up) * stretch, y_BHW * across - x_BHW * up, _column(size_B))
 
 
+def _wobbled(pose: _Pose, streams: Streams) -> _Pose:
+    """Bend the outline, slightly as a rule and strongly at times."""
+    size = pose.x.shape[-1]
+    strength_BHW = _column(streams.uniform().square()) * 0.45
+    bend_x, bend_y = _noise(streams, 2, 5, size).unbind(1)
+    return _Pose(pose.x + bend_x * strength_BHW, pose.y + bend_y * strength_BHW, pose.size)
+
+
 def _fragment(image_BCHW: Tensor, canvas: _Canvas, streams: Streams, palette_B2C: Tensor) -> Tensor:
     """Draw a piece of a shape of any class, cut off by a straight line through its middle."""
     pose = _pose(canvas, streams, 0.15, 0.42, 1.1)
@@ -193,7 +204,7 @@ def _object(
     image_BCHW: Tensor, canvas: _Canvas, streams: Streams, palette_B2C: Tensor, labels_B: Tensor
 ) -> tuple[Tensor, Tensor]:
     """Draw the object with its shadow, shaded from one side and darker at its rim; return image and mask."""
-    pose = _pose(canvas, streams, 0.3, 0.6, 0.95)
+    pose = _wobbled(_pose(canvas, streams, 0.34, 0.68, 1.0), streams)
     distance_BHW = distances(labels_B, pose.x, pose.y) * pose.size
     shadow_BHW = (1 - distance_BHW * 6).clamp(0, 1) * _column(streams.uniform(high=0.5))
     image_BCHW = image_BCHW * (1 - shadow_BHW[:, None])
@@ -201,7 +212,8 @@ def _object(
     rim_BHW = (1 + distance_BHW * 9).clamp(0, 1) * 0.35
     colour_BC = _object_colour(streams, palette_B2C)
     paint_BCHW = colour_BC[:, :, None, None] * (light_BHW * (1 - rim_BHW))[:, None]
-    return _over(image_BCHW, paint_BCHW, _cover(distance_BHW, canvas)), distance_BHW < 0
+    cover_BHW = _cover(distance_BHW, canvas) * _column(1 - 0.6 * streams.uniform().square())
+    return _over(image_BCHW, paint_BCHW, cover_BHW), distance_BHW < 0
 
 
 def _object_colour(streams: Streams, palette_B2C: Tensor) -> Tensor:

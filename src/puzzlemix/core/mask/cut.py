@@ -18,8 +18,8 @@ EXCESS, HEIGHT, EAST, WEST, SOUTH, NORTH = range(6)
 STRIDE = 6 * LANES  # from one cell to the next
 UNREACHED = 1 << 20  # the height of a cell from which no deficit can be reached
 GROW = 2
-MOST = 8
-PUSHES = 2  # discharge sweeps between two exact relabellings
+MOST = 12
+PUSHES = 6  # discharge sweeps between two exact relabellings
 _H, _E, _W, _S, _N = HEIGHT * LANES, EAST * LANES, WEST * LANES, SOUTH * LANES, NORTH * LANES
 
 
