@@ -156,7 +156,7 @@ class _Band(NamedTuple):
             axes = figure.add_axes(box)
             panel.draw(axes, cell.example)
             _write_title(axes, cell.title, panel.colour)
-            _write_caption(axes, words)
+            _write_caption(axes, _fitted(words, breadth))
 
 
 def _write_title(axes: "Axes", title: str, colour: str) -> None:
@@ -164,6 +164,15 @@ def _write_title(axes: "Axes", title: str, colour: str) -> None:
         title, (0.5, 1), (0, 5), xycoords="axes fraction", textcoords="offset points", ha="center", va="baseline",
         annotation_clip=False, **palette.text_style(palette.TITLE_SIZE, colour),
     )  # fmt: skip
+
+
+def _fitted(words: Sequence[Word], breadth: float) -> list[Word]:
+    """Shorten each word to its share of the panel's width, if they would reach into the next panel together."""
+    room = int(breadth * 72 / (0.56 * palette.CAPTION_SIZE))
+    if sum(len(word.text) + 1 for word in words) <= room + 1:
+        return list(words)
+    share = max(room // len(words) - 1, 4)
+    return [w if len(w.text) <= share else w._replace(text=w.text[: share - 1].rstrip() + "…") for w in words]
 
 
 def _write_caption(axes: "Axes", words: Sequence[Word]) -> None:

@@ -13,9 +13,9 @@ MUTED = "#66727F"
 LINE = "#C9CFD6"
 PAPER = "#FFFFFF"
 
-HEAT = ("#2D1160", "#721F81", "#CD4071", "#FD9668", "#FCFDBF")  # from dark to light evenly, hence good in grey too
+HEAT = ("#33106B", "#8C2981", "#DE4968", "#FE8F5B", "#FFD84D")  # from dark to light evenly, hence good in grey too
 TITLE_SIZE = 9.5
-CAPTION_SIZE = 8.5
+CAPTION_SIZE = 8.0
 
 
 def text_style(size: float, colour: str = INK) -> dict[str, Any]:

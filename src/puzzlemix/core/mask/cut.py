@@ -17,9 +17,9 @@ from ..simd import LANES, any_lane, load, maximum, minimum, splat, store, where
 EXCESS, HEIGHT, EAST, WEST, SOUTH, NORTH = range(6)
 STRIDE = 6 * LANES  # from one cell to the next
 UNREACHED = 1 << 20  # the height of a cell from which no deficit can be reached
-GROW = 2
-MOST = 12
-PUSHES = 6  # discharge sweeps between two exact relabellings
+GROW = 4
+MOST = 16
+PUSHES = 2  # discharge sweeps between two exact relabellings
 _H, _E, _W, _S, _N = HEIGHT * LANES, EAST * LANES, WEST * LANES, SOUTH * LANES, NORTH * LANES
 
 
