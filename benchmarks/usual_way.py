@@ -105,8 +105,7 @@ def _cut(keep_first, keep_second, prior, down, across):
     factor = 1000 * keep_first.size
     z = np.linspace(0, 1, len(prior), dtype=np.float32)
     unary = (1 - z) * keep_first[..., None] + z * keep_second[..., None] + prior
-    whole = ((factor * cost).astype(np.int32) for cost in (unary, down, across))
-    unary, down, across = whole
+    unary, down, across = ((factor * cost).astype(np.int32) for cost in (unary, down, across))
     apart = np.square(z[:, None] - z)
     return gco.cut_grid_graph(unary, apart, down, across, algorithm="swap").reshape(keep_first.shape)
 
@@ -115,6 +114,7 @@ def dense_plans(share_BRK: Tensor, visible_BRK: Tensor) -> Tensor:
     """Algorithm 1 on whole cost matrices, one round per row of the grid: (B,N,N), 1 where cell i moves to cell j."""
     side = share_BRK.shape[-1]
     cost = XI * squared_distances(side) - share_BRK.flatten(1)[:, :, None] * visible_BRK.flatten(1)[:, None].float()
+    plan = torch.zeros_like(cost)
     for _ in range(side):
         wanted = torch.zeros_like(cost).scatter_(2, cost.argmin(2, keepdim=True), 1)
         cheapest = (wanted * cost).argmin(1, keepdim=True)
@@ -125,13 +125,14 @@ def dense_plans(share_BRK: Tensor, visible_BRK: Tensor) -> Tensor:
 
 def squared_distances(side: int) -> Tensor:
     """Between all pairs of cells, in units of the grid's extent: (N,N)."""
-    place = torch.cartesian_prod(*[torch.arange(side, dtype=torch.float32)] * 2) / max(side - 1, 1)
-    return (place[:, None] - place).square().sum(-1)
+    place = torch.cartesian_prod(*[torch.arange(side)] * 2)
+    return (place[:, None] - place).square().sum(-1).float() / (side - 1) ** 2
 
 
 def move(images: Tensor, plan_BNN: Tensor) -> Tensor:
-    """Carry the blocks along by a product with the whole plan."""
+    """Carry the blocks along by a product with the whole plan: for every pixel of a block anew, as the authors do."""
     side = math.isqrt(plan_BNN.shape[1])
     size = images.shape[-1] // side
     blocks = F.unfold(images, size, stride=size)  # (B,C*h*w,N)
-    return F.fold(blocks @ plan_BNN, images.shape[2:], size, stride=size)
+    moved = plan_BNN.mT[:, None] @ blocks[..., None]
+    return F.fold(moved[..., 0], images.shape[2:], size, stride=size)

@@ -74,7 +74,7 @@ class SaliencyCache:
         if not len(samples):
             return
         last = _last_of_each(samples)
-        maps = self._pooled(saliency)[last.to(self.device)]
+        maps = self._pooled(saliency)[_sent(last, self.device)]
         self._write(samples[last], maps, frames_B5[last].int(), 1)
 
     @torch.inference_mode(False)
@@ -98,7 +98,7 @@ class SaliencyCache:
             return torch.zeros(0, *sides, device=device)
         stored, old_B5 = self._known(samples)
         new_B5 = old_B5 if view is None else _frames(view, sides, len(samples))
-        maps = stored[samples.to(self.device)].to(device)
+        maps = _sent(stored[_sent(samples, self.device)], device)
         self._uses_S.index_add_(0, samples, torch.ones_like(samples, dtype=torch.int32))
         return _warp(maps, old_B5, new_B5, sides)
 
@@ -131,7 +131,7 @@ class SaliencyCache:
 
     def _write(self, samples: Tensor, maps: Tensor, frames_B5: Tensor, uses: Tensor | int) -> None:
         stored = self._reserve(int(samples.max()) + 1, maps)
-        stored[samples.to(self.device)] = maps
+        stored[_sent(samples, self.device)] = maps
         self._frames_S5[samples] = frames_B5
         self._uses_S[samples] = uses
 
@@ -211,6 +211,11 @@ def _last_of_each(samples: Tensor) -> Tensor:
     return torch.zeros_like(distinct).scatter_reduce_(0, inverse, torch.arange(len(samples)), "amax").sort().values
 
 
+def _sent(tensor: Tensor, device: torch.device) -> Tensor:
+    """The tensor on a device, without waiting for an accelerator unless its values come back from there."""
+    return tensor.to(device, non_blocking=device.type != "cpu")
+
+
 def _grown(tensor: Tensor, length: int) -> Tensor:
     longer = tensor.new_zeros(length, *tensor.shape[1:])
     longer[: len(tensor)] = tensor
@@ -258,10 +263,10 @@ def _read_field(name: str, values: Tensor, batch: int) -> Tensor:
 
 def _warp(maps: Tensor, old_B5: Tensor, new_B5: Tensor, size: tuple[int, ...]) -> Tensor:
     """Look up every pixel of the new frames in maps (B,R,K) or (B,K) of the old frames: (B,H,W) or (B,T) float32."""
-    columns_BW = _columns(old_B5, new_B5, size[-1], maps.shape[-1]).to(maps.device)
+    columns_BW = _sent(_columns(old_B5, new_B5, size[-1], maps.shape[-1]), maps.device)
     if len(size) == 1:
         return maps.gather(1, columns_BW).float()
-    rows_BH = _cells(old_B5, new_B5, _TOP, torch.arange(size[0]), size[0], maps.shape[1]).to(maps.device)
+    rows_BH = _sent(_cells(old_B5, new_B5, _TOP, torch.arange(size[0]), size[0], maps.shape[1]), maps.device)
     batch_B = torch.arange(len(maps), device=maps.device)
     return maps[batch_B[:, None, None], rows_BH[:, :, None], columns_BW[:, None, :]].float()
 

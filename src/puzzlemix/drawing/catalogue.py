@@ -7,19 +7,12 @@ import numpy as np
 
 from . import palette, panels, signals
 from .example import Example, Side
+from .lettering import Word
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 Draw = Callable[["Axes", Example], None]
-
-
-class Word(NamedTuple):
-    """A piece of a caption: its text, its colour, and the colour of a small square before it, if any."""
-
-    text: str
-    colour: str = palette.MUTED
-    square: str | None = None
 
 
 class Panel(NamedTuple):
@@ -44,16 +37,16 @@ def _percent(share: float) -> str:
 
 
 def _name(side: Side, colour: str) -> list[Word]:
-    return [Word(side.name, colour)]
+    return [Word(side.name, colour)] if side.name else []
 
 
 def _mask_words(example: Example) -> list[Word]:
     """The squares' colours explained, for those that occur."""
     weight = example.first.weight
     kinds = (
-        (weight == 1, "first", palette.FIRST),
+        (weight > 0.5, "first", palette.FIRST),
         ((weight > 0) & (weight < 1), "both", palette.BLEND),
-        (weight == 0, "second", palette.SECOND),
+        (weight < 0.5, "second", palette.SECOND),
     )
     return [Word(text, palette.MUTED, colour) for cells, text, colour in kinds if np.any(cells)]
 
@@ -65,8 +58,9 @@ def _moves_words(example: Example, side: Side) -> list[Word]:
 
 
 def _ratio_words(example: Example) -> list[Word]:
-    parts = ((example.first, example.ratio, palette.FIRST), (example.second, 1 - example.ratio, palette.SECOND))
-    return [Word(f"{_percent(share)} {side.name}", colour) for side, share, colour in parts]
+    first, second = example.first.name or "first", example.second.name or "second"
+    parts = ((first, example.ratio, palette.FIRST), (second, 1 - example.ratio, palette.SECOND))
+    return [Word(f"{_percent(share)} {name}", colour) for name, share, colour in parts]
 
 
 def _no_words(example: Example) -> list[Word]:
@@ -75,14 +69,14 @@ def _no_words(example: Example) -> list[Word]:
 
 CATALOGUE: Mapping[str, Panel] = {
     "first": Panel(
-        "First image",
+        "First {kind}",
         lambda axes, e: panels.saliency_panel(axes, e.first.image, e.first.saliency),
         lambda axes, e: signals.saliency_panel(axes, e.first, palette.FIRST),
         lambda e: _name(e.first, palette.FIRST),
         palette.FIRST,
     ),
     "second": Panel(
-        "Second image",
+        "Second {kind}",
         lambda axes, e: panels.saliency_panel(axes, e.second.image, e.second.saliency),
         lambda axes, e: signals.saliency_panel(axes, e.second, palette.SECOND),
         lambda e: _name(e.second, palette.SECOND),

@@ -73,19 +73,19 @@ def read_example(
     _check(mixed, images, saliency, sample, names)
     places = torch.tensor([sample, int(mixed.index[sample])])
     pair = _numbers(images[places.to(images.device)])
-    maps = _numbers(saliency[places.to(saliency.device)])
+    maps = torch.stack([_scaled(one) for one in _numbers(saliency[places.to(saliency.device)])])
     alone = _alone(mixed, sample)
     shown = torch.cat([pair, *_moved(alone, pair), alone.images])
     drawable = _drawable(shown, mean, std)
     shares = saliency_shares(maps[:, None] if maps.dim() == 2 else maps, mixed.layout).numpy()
-    called = [names[place] for place in places] if names is not None else ["first", "second"]
+    called = [names[place] for place in places] if names is not None else ["", ""]
     weight = alone.mask[0].numpy()
     first, second = (
         Side(
             called[k],
             drawable[k],
             drawable[k + 2],
-            _scaled(maps[k]).numpy(),
+            maps[k].numpy(),
             shares[k],
             weights,
             *_visible_moves(source, weights, mixed.layout),

@@ -8,11 +8,11 @@ from torch import Tensor
 
 from ..core.mix import Mixed
 from . import palette
-from .catalogue import DEFAULT, Panel, Word, panel_named
+from .catalogue import DEFAULT, Panel, panel_named
 from .example import Example, read_example
+from .lettering import Word, fitted, write_caption, write_title
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 DPI = 200  # sharp on screens that show two pixels for one
@@ -51,9 +51,7 @@ def draw_mix(
     sample: one number in the batch, or several. names: what each image of the batch is called. panels: which to show,
     keys of `CATALOGUE`. titles: other titles for some. width: of the figure in inches. Signals get a column each.
     """
-    samples = [sample] if isinstance(sample, int) else list(sample)
-    if not samples:
-        raise ValueError("sample is empty: pass the number of at least one image in the batch")
+    samples = [sample] if isinstance(sample, int) else [int(number) for number in sample]
     examples = [read_example(mixed, images, saliency, s, mean=mean, std=std, names=names) for s in samples]
     return draw_examples(examples, panels=panels, titles=titles, width=width)
 
@@ -66,9 +64,12 @@ def draw_examples(
     width: float = 9.0,
 ) -> "Figure":
     """Draw a row of panels per image, or a column of panels per signal; the first one carries the titles."""
-    titles = {name: panel_named(name).title for name in panels} | dict(titles or {})
-    rows = [[Cell(e, name, "" if i else titles[name]) for name in panels] for i, e in enumerate(examples)]
-    if examples and examples[0].is_signal:
+    if not examples or not panels:
+        raise ValueError(f"{len(examples)} samples and {len(panels)} panels: pass at least one of each")
+    kind = "signal" if examples[0].is_signal else "image"
+    written = {name: panel_named(name).title.format(kind=kind) for name in panels} | dict(titles or {})
+    rows = [[Cell(e, name, "" if i else written[name]) for name in panels] for i, e in enumerate(examples)]
+    if examples[0].is_signal:
         rows = [list(column) for column in zip(*rows, strict=True)]
     return draw_grid(rows, width=width)
 
@@ -76,7 +77,9 @@ def draw_examples(
 def draw_grid(rows: Sequence[Sequence[Cell]], *, width: float = 9.0, captions: bool = True) -> "Figure":
     """Draw any panels of any examples in rows, each row's panels equally wide."""
     if not rows or not all(rows):
-        raise ValueError(f"rows are {rows!r}: pass at least one row with at least one cell")
+        raise ValueError(f"rows have {[len(row) for row in rows]} cells: pass at least one row, with a cell in each")
+    if len({cell.example.is_signal for row in rows for cell in row}) > 1:
+        raise ValueError("the examples are images and signals: draw a figure of each")
     columns = max(map(len, rows))
     breadth = _breadth(width, columns, rows[0][0].example.is_signal)
     bands = [_Band.of(row, breadth, captions) for row in rows]
@@ -128,75 +131,37 @@ def _panel_height(panel: Panel, example: Example, breadth: float) -> float:
 
 
 class _Band(NamedTuple):
-    """One row of a figure: its cells, its panels and their captions, and the height of each of its parts."""
+    """One row of a figure: its cells with their panels and captions, and the heights of what is stacked in it."""
 
     cells: Sequence[Cell]
     panels: list[Panel]
     captions: list[list[Word]]
-    title: float
+    signal: bool
+    head: float
     body: float
+    foot: float
 
     @classmethod
     def of(cls, cells: Sequence[Cell], breadth: float, captions: bool) -> "_Band":
+        """Measure a row; a signal's captions stand beside its title, an image's below it."""
+        signal = cells[0].example.is_signal
         panels = [panel_named(cell.panel) for cell in cells]
         words = [panel.caption(cell.example) if captions else [] for panel, cell in zip(panels, cells, strict=True)]
         body = max(_panel_height(panel, cell.example, breadth) for panel, cell in zip(panels, cells, strict=True))
-        return cls(cells, panels, words, _TITLE if any(cell.title for cell in cells) else 0, body)
+        head = any(cell.title for cell in cells) or (signal and any(words))
+        foot = not signal and any(words)
+        return cls(cells, panels, words, signal, _TITLE * head, body, _CAPTION * foot)
 
     @property
     def height(self) -> float:
-        return self.title + self.body + (_CAPTION if any(self.captions) else 0)
+        return self.head + self.body + self.foot
 
     def draw(self, figure: "Figure", top: float, breadth: float) -> None:
-        whole_width, whole_height = figure.get_size_inches()
-        bottom = top - self.title - self.body
+        """Draw the row, whose upper edge is `top` inches above the figure's lower one."""
+        scale = np.tile(figure.get_size_inches(), 2)
         for i, (cell, panel, words) in enumerate(zip(self.cells, self.panels, self.captions, strict=True)):
-            left = _MARGIN + i * (breadth + _GAP)
-            box = left / whole_width, bottom / whole_height, breadth / whole_width, self.body / whole_height
-            axes = figure.add_axes(box)
+            left, bottom = _MARGIN + i * (breadth + _GAP), top - self.head - self.body
+            axes = figure.add_axes(tuple(np.array([left, bottom, breadth, self.body]) / scale))
             panel.draw(axes, cell.example)
-            _write_title(axes, cell.title, panel.colour)
-            _write_caption(axes, _fitted(words, breadth))
-
-
-def _write_title(axes: "Axes", title: str, colour: str) -> None:
-    axes.annotate(
-        title, (0.5, 1), (0, 5), xycoords="axes fraction", textcoords="offset points", ha="center", va="baseline",
-        annotation_clip=False, **palette.text_style(palette.TITLE_SIZE, colour),
-    )  # fmt: skip
-
-
-def _fitted(words: Sequence[Word], breadth: float) -> list[Word]:
-    """Shorten each word to its share of the panel's width, if they would reach into the next panel together."""
-    room = int(breadth * 72 / (0.56 * palette.CAPTION_SIZE))
-    if sum(len(word.text) + 1 for word in words) <= room + 1:
-        return list(words)
-    share = max(room // len(words) - 1, 4)
-    return [w if len(w.text) <= share else w._replace(text=w.text[: share - 1].rstrip() + "…") for w in words]
-
-
-def _write_caption(axes: "Axes", words: Sequence[Word]) -> None:
-    """Write words of several colours side by side below the axes."""
-    from matplotlib.offsetbox import AnnotationBbox, HPacker
-
-    if not words:
-        return
-    boxes = [HPacker(children=_word_boxes(word), pad=0, sep=3, align="center") for word in words]
-    line = HPacker(children=boxes, pad=0, sep=7, align="center")
-    place = AnnotationBbox(
-        line, (0.5, 0), (0, -4), xycoords="axes fraction", boxcoords="offset points", box_alignment=(0.5, 1),
-        frameon=False, pad=0, annotation_clip=False,
-    )  # fmt: skip
-    axes.add_artist(place)
-
-
-def _word_boxes(word: Word) -> list:
-    from matplotlib.offsetbox import DrawingArea, TextArea
-    from matplotlib.patches import Rectangle
-
-    text = TextArea(word.text, textprops=palette.text_style(palette.CAPTION_SIZE, word.colour))
-    if word.square is None:
-        return [text]
-    area = DrawingArea(7, 7)
-    area.add_artist(Rectangle((0, 0), 7, 7, facecolor=word.square, edgecolor=palette.LINE, linewidth=0.4))
-    return [area, text]
+            write_title(axes, cell.title, panel.colour, left=self.signal)
+            write_caption(axes, fitted(words, breadth), above=self.signal)

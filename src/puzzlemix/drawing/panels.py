@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy.ndimage import gaussian_filter
 
 from ..core.blocks import Layout
 from . import palette
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 
 _OVERLAY = 0.62  # how much of the image the most salient place hides
 _GHOST = 0.22  # how much of the original is left where the mask hides it
+_BLUR = 0.016  # of the image's longer side
 _STRONG = 0.985  # quantile of saliency that gets the full colour: a few extreme pixels would darken all the others
 
 
@@ -26,10 +28,15 @@ def image_panel(axes: "Axes", image: Array) -> None:
 
 def saliency_panel(axes: "Axes", image: Array, saliency: Array) -> None:
     """Draw an image (H,W,3) with its saliency (H,W) laid over it."""
-    strong = max(float(np.quantile(saliency, _STRONG)), 1e-12)
-    share = np.clip(saliency / strong, 0, 1)
+    share = displayed_saliency(saliency)
     cover = (_OVERLAY * share**0.6)[..., None]
     image_panel(axes, image * (1 - cover) + palette.heat_colours()(share)[..., :3] * cover)
+
+
+def displayed_saliency(saliency: Array) -> Array:
+    """A map (H,W) or (T,) for the eye: a little blurred, as gradients are speckled, and stretched to [0, 1]."""
+    smooth = gaussian_filter(saliency, _BLUR * max(saliency.shape), mode="nearest")
+    return np.clip(smooth / max(float(np.quantile(smooth, _STRONG)), 1e-12), 0, 1)
 
 
 def pooled_panel(axes: "Axes", side: Side, layout: Layout) -> None:
@@ -49,7 +56,7 @@ def mask_panel(axes: "Axes", example: Example) -> None:
 def moves_panel(axes: "Axes", side: Side, layout: Layout, colour: str) -> None:
     """Draw what a mix shows of one image, the rest as a ghost, and an arrow for each visible tile that moved."""
     image_panel(axes, _visible_part(side, layout))
-    _grid(axes, layout, layout.block, palette.PAPER, 0.55)
+    _grid(axes, layout, layout.block, palette.PAPER, 0.5)
     _outline_tiles(axes, side, layout, colour)
     _arrows(axes, side, layout, colour)
 
@@ -75,15 +82,15 @@ def _outline_tiles(axes: "Axes", side: Side, layout: Layout, colour: str) -> Non
 def _arrows(axes: "Axes", side: Side, layout: Layout, colour: str) -> None:
     """Lead from where each moved tile was to where it is; long arrows lie below short ones."""
     from matplotlib.collections import PolyCollection
+    from matplotlib.patheffects import withStroke
 
     places = tile_centres(side.moves, layout)
     start, end = places[:, 0], places[:, 1]
     order = np.argsort(-np.linalg.norm(end - start, axis=1), kind="stable")
-    width = np.clip(0.11 * min(layout.tile), 0.007 * layout.width, 0.022 * layout.width)
-    outlines = arrow_outlines(start[order], end[order], float(width))
-    arrows = PolyCollection(
-        list(outlines), facecolors=colour, edgecolors=palette.PAPER, linewidths=_thin(layout, 0.7), gid="moves", zorder=3
-    )
+    width = np.clip(0.1 * min(layout.tile), 0.006 * layout.width, 0.022 * layout.width)
+    outlines = list(arrow_outlines(start[order], end[order], float(width)))
+    arrows = PolyCollection(outlines, facecolors=colour, edgecolors="none", gid="moves", zorder=3)
+    arrows.set_path_effects([withStroke(linewidth=_thin(layout, 1.3), foreground=palette.PAPER)])
     axes.add_collection(arrows, autolim=False)
 
 
@@ -106,7 +113,7 @@ def _grid(axes: "Axes", layout: Layout, size: tuple[int, int], colour: str, widt
     height, breadth = layout.height, layout.width
     across = [[(0, y), (breadth, y)] for y in range(size[0], height, size[0])]
     down = [[(x, 0), (x, height)] for x in range(size[1], breadth, size[1])]
-    width *= float(np.clip(8 / max(layout.rows, layout.cols), 0.35, 1))
+    width *= float(np.clip(8 / max(layout.rows, layout.cols), 0.3, 1))
     axes.add_collection(LineCollection(across + down, colors=colour, linewidths=width, gid="grid"), autolim=False)
 
 

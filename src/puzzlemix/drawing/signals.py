@@ -11,6 +11,7 @@ from ..core.blocks import Layout
 from . import palette
 from .arrows import ribbon_outlines, tile_boxes
 from .example import Array, Example, Side
+from .panels import displayed_saliency
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -34,7 +35,7 @@ def lines_panel(axes: "Axes", signal_CT: Array, colour: str = palette.INK) -> No
 def saliency_panel(axes: "Axes", side: Side, colour: str) -> None:
     """Draw a signal before a ground that glows where it is salient."""
     lines_panel(axes, side.image, colour)
-    _ground(axes, side.saliency[None], side.image.shape[-1], palette.glow_colours())
+    _ground(axes, displayed_saliency(side.saliency)[None], side.image.shape[-1], palette.glow_colours())
 
 
 def pooled_panel(axes: "Axes", side: Side, layout: Layout, colour: str) -> None:

@@ -17,7 +17,7 @@ def real_cost(share, weight, xi, gain, top):
     row, col = torch.arange(rows * cols) // cols, torch.arange(rows * cols) % cols
     away = (row[:, None] - row) ** 2 + (col[:, None] - col) ** 2
     seen = (weight > 0).double() if gain == "visible" else weight.double() / top
-    distance = xi * away / max(rows - 1, cols - 1, 1) ** 2
+    distance = xi * away.double() / max(rows - 1, cols - 1, 1) ** 2
     return distance - share.double().flatten(1)[:, :, None] * seen.flatten(1)[:, None, :]
 
 
@@ -29,7 +29,7 @@ def test_integers_are_the_cost_up_to_rounding(size, gain, xi):
     problem = transport_problem(share, weight, xi, gain, 3)
     assert problem.gain_BN.dtype == problem.level_BN.dtype == torch.int64
     expected = real_cost(share, weight, xi, gain, 3)
-    torch.testing.assert_close(problem.cost() / problem.scale, expected, rtol=1e-9, atol=1e-9)
+    torch.testing.assert_close(problem.cost().double() / problem.scale, expected, rtol=1e-9, atol=1e-9)
 
 
 def test_evaluate_and_plan_cost_sum_the_cost_of_the_moves():
@@ -46,7 +46,7 @@ def test_float32_shares_lose_nothing():
     share, weight = shares_and_weights(8, 8)
     share = share.clamp(min=2.0**-16)
     problem = transport_problem(share, weight, 0.8, "visible", 2)
-    assert torch.equal(problem.gain_BN / problem.scale, share.double().flatten(1))
+    assert torch.equal(problem.gain_BN.double() / problem.scale, share.double().flatten(1))
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float64])
@@ -77,7 +77,13 @@ def test_an_empty_batch_is_a_problem_too():
     assert problem.gain_BN.shape == problem.level_BN.shape == (0, 6)
 
 
-@pytest.mark.parametrize(("gain", "xi", "words"), [("most", 0.8, "'most'.*'visible', 'weight'"), *[("visible", xi, f"xi {xi}") for xi in (-1.0, float("inf"), float("nan"))]])
+@pytest.mark.parametrize(
+    ("gain", "xi", "words"),
+    [
+        ("most", 0.8, "'most'.*'visible', 'weight'"),
+        *[("visible", xi, f"xi {xi}") for xi in (-1.0, float("inf"), float("nan"))],
+    ],
+)
 def test_bad_arguments_are_named(gain, xi, words):
     with pytest.raises(ValueError, match=words):
         transport_problem(*shares_and_weights(2, 2), xi, gain, 2)

@@ -17,9 +17,7 @@ from ..simd import LANES, any_lane, load, maximum, minimum, splat, store, where
 EXCESS, HEIGHT, EAST, WEST, SOUTH, NORTH = range(6)
 STRIDE = 6 * LANES  # from one cell to the next
 UNREACHED = 1 << 20  # the height of a cell from which no deficit can be reached
-GROW = 4
-MOST = 16
-PUSHES = 2  # discharge sweeps between two exact relabellings
+PUSHES = 6  # discharge sweeps between two exact relabellings
 _H, _E, _W, _S, _N = HEIGHT * LANES, EAST * LANES, WEST * LANES, SOUTH * LANES, NORTH * LANES
 
 
@@ -30,18 +28,25 @@ def cell_at(row, col, cols):
 
 
 @compiled
-def empty_cells(rows, cols):
-    """Cells without excess or arcs, out of reach."""
-    cells = np.zeros((rows + 2) * (cols + 2) * STRIDE, np.int32)
+def clear(cells):
+    """Take away all excess and arcs; everything is out of reach."""
+    cells[:] = 0
     for at in range(HEIGHT * LANES, cells.size, STRIDE):
         cells[at : at + LANES] = UNREACHED
+
+
+@compiled
+def empty_cells(rows, cols):
+    """Cells without excess or arcs."""
+    cells = np.empty((rows + 2) * (cols + 2) * STRIDE, np.int32)
+    clear(cells)
     return cells
 
 
 @compiled
-def raised(cells, at):
-    """Whether the cut raises a cell (a mask of images)."""
-    return load(cells, at + _H) < UNREACHED
+def is_raised(cells, at):
+    """Whether the cut raises a cell in the image whose lane `at` points to."""
+    return cells[at + HEIGHT * LANES] < UNREACHED
 
 
 @compiled
@@ -152,13 +157,11 @@ def _discharge_all(cells, rows, cols, down, backwards):
 def cut(cells, rows, cols, dirty):
     """Find the minimum cut; afterwards a cell is to be raised where its height is below UNREACHED."""
     down = (cols + 2) * STRIDE
-    pushes = PUSHES
     active = True
     while active:
         _relabel(cells, rows, cols, down, dirty)
         active = False
-        for sweep in range(pushes):
+        for sweep in range(PUSHES):
             if not _discharge_all(cells, rows, cols, down, sweep % 2 == 1):
                 break
             active = True
-        pushes = min(pushes + GROW, MOST)

@@ -4,7 +4,7 @@ import numpy as np
 
 from ..compiled import compiled
 from ..simd import LANES, load, splat, store, where
-from .cut import EAST, EXCESS, HEIGHT, NORTH, SOUTH, STRIDE, UNREACHED, WEST, cell_at, cut, empty_cells, raised
+from .cut import EAST, EXCESS, HEIGHT, NORTH, SOUTH, STRIDE, UNREACHED, WEST, cell_at, cut, empty_cells, is_raised
 
 
 @compiled
@@ -45,7 +45,7 @@ def _raise_row(cells, first, steps, labels):
     for lane in range(images):
         for col in range(cols):
             at = first + col * STRIDE + lane
-            if cells[at + HEIGHT * LANES] < UNREACHED:
+            if is_raised(cells, at):
                 found = True
                 label = labels[lane, col] + 1
                 labels[lane, col] = label
@@ -65,9 +65,15 @@ def _raise_labels(cells, steps, labels):
 
 
 @compiled
+def _raised(cells, at):
+    """Whether the cut raises a cell, as a mask of images."""
+    return load(cells, at + HEIGHT * LANES) < UNREACHED
+
+
+@compiled
 def _part_arcs(cells, near, there, forth, back):
     """After a cut between two cells the arc out of the raised one is used up, and its reverse holds both residuals."""
-    near_raised, there_raised = raised(cells, near), raised(cells, there)
+    near_raised, there_raised = _raised(cells, near), _raised(cells, there)
     out, home = load(cells, near + forth * LANES), load(cells, there + back * LANES)
     both, none = out + home, splat(0)
     out = where(near_raised, where(there_raised, out, none), where(there_raised, both, out))

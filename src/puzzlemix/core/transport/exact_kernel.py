@@ -82,7 +82,7 @@ def _take_nearest(state, touched, done, count, best):
 
 @compiled
 def _search(state, walks, row, top, distance, touched):
-    """Find the free target that the shortest path leads to, and lower the prices along; the target and the number of scans.
+    """Find the free target that the shortest path leads to, and lower prices for it; the target, the number of scans.
 
     `touched` lists the targets that a path has come to: first those `done`, whose holders have been scanned.
     """
