@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from .core.adversarial import Adversarial, PixelRange, add_noise, random_start, sharpen
+from .core.adversarial import Adversarial, AdversarialDraw, PixelRange, add_noise, random_start, sharpen
 from .core.inputs import Grid, channel_statistics
 from .core.mix import Mixed, puzzle_mix
 from .core.params import GRIDS, Draw, PuzzleMixConfig, draw
@@ -19,6 +19,15 @@ _NO_GRADIENT = (
     "adversarial noise follows the gradient of the saliency pass, and there is none where saliency is supplied: "
     "leave out saliency=, or adversarial="
 )
+
+
+class _Given(NamedTuple):
+    """What a caller knows about a batch beyond images and targets."""
+
+    saliency: Tensor | None = None
+    samples: Tensor | None = None
+    view: View | None = None
+    draw: Draw | None = None
 
 
 class MixRecord(NamedTuple):
@@ -107,13 +116,12 @@ class PuzzleMix:
         the images' numbers in the data set and how they were cropped and flipped, for `refresh`. draw: to be used in
         place of a new one.
         """
-        mixed = self._mix(images, targets, saliency, samples, view, draw, self._input_gradient)
+        mixed = self._mix(images, targets, _Given(saliency, samples, view, draw), self._input_gradient)
         return self._with_soft_targets(images, targets, mixed)
 
     def pairs(self, images: Tensor, targets: Tensor, **options: Any) -> tuple[Tensor, tuple[Tensor, Tensor, Tensor]]:
         """Like a call, with targets as (y_a, y_b, lam): the loss is lam * loss(., y_a) + (1 - lam) * loss(., y_b)."""
-        options = {"saliency": None, "samples": None, "view": None, "draw": None, **options}
-        mixed = self._mix(images, targets, *options.values(), self._input_gradient)
+        mixed = self._mix(images, targets, _Given(**options), self._input_gradient)
         if mixed is None:
             return images, (targets, targets, torch.ones(len(images), device=images.device))
         return mixed.images, (targets, targets[mixed.index], mixed.ratio)
@@ -132,7 +140,7 @@ class PuzzleMix:
 
         if self.saliency is not None:
             raise ValueError("the clean gradient comes from the saliency pass: leave out saliency= to have one")
-        mixed = self._mix(images, targets, None, None, None, draw, gradient)
+        mixed = self._mix(images, targets, _Given(draw=draw), gradient)
         if mixed is None and self._is_on():
             gradient(images, targets)
         return self._with_soft_targets(images, targets, mixed)
@@ -159,28 +167,23 @@ class PuzzleMix:
         return self.enabled and getattr(self.model, "training", True)
 
     def _mix(
-        self,
-        images: Tensor,
-        targets: Tensor,
-        saliency: Tensor | None,
-        samples: Tensor | None,
-        view: View | None,
-        given: Draw | None,
-        gradient: Callable[[Tensor, Tensor], Tensor],
+        self, images: Tensor, targets: Tensor, given: _Given, gradient: Callable[[Tensor, Tensor], Tensor]
     ) -> Mixed | None:
         """Draw, find the saliency and mix; None where the batch stays as it is."""
         if not self._is_on() or len(images) == 0:
             return None
-        drawn = given or self._draw(len(images))
+        drawn = given.draw or self._draw(len(images))
         if not drawn.mixed:
             return None
         noise = None
         if drawn.adversarial is not None and drawn.adversarial.active:
-            if saliency is not None:
+            if given.saliency is not None:
                 raise ValueError(_NO_GRADIENT)
-            saliency, noise = self._attack(images, targets, drawn, gradient)
-        elif saliency is None:
-            saliency = self._find_saliency(images, targets, samples, view, gradient)
+            saliency, noise = self._attack(images, targets, drawn.adversarial, gradient)
+        elif given.saliency is not None:
+            saliency = given.saliency
+        else:
+            saliency = self._find_saliency(images, targets, given, gradient)
         return self._solve(images, drawn, saliency, noise)
 
     def _draw(self, batch: int) -> Draw:
@@ -197,53 +200,24 @@ class PuzzleMix:
         return input_gradient(self.model, images, targets, precision=self.precision, **self.pass_options)
 
     def _attack(
-        self, images: Tensor, targets: Tensor, drawn: Draw, gradient: Callable[[Tensor, Tensor], Tensor]
+        self, images: Tensor, targets: Tensor, drawn: AdversarialDraw, gradient: Callable[[Tensor, Tensor], Tensor]
     ) -> tuple[Tensor, Tensor]:
         """One pass on noisy images gives both the saliency and the direction of the noise."""
-        assert drawn.adversarial is not None
         settings, pixels = self.adversarial or Adversarial(), self._pixels(images)
-        start = random_start(images, settings, drawn.adversarial.seed, pixels)
+        start = random_start(images, settings, drawn.seed, pixels)
         slope = gradient(add_noise(images, start, pixels), targets)
-        return gradient_saliency(slope), sharpen(start, slope, settings, drawn.adversarial.decay)
+        return gradient_saliency(slope), sharpen(start, slope, settings, drawn.decay)
 
     def _find_saliency(
-        self,
-        images: Tensor,
-        targets: Tensor,
-        samples: Tensor | None,
-        view: View | None,
-        gradient: Callable[[Tensor, Tensor], Tensor],
+        self, images: Tensor, targets: Tensor, given: _Given, gradient: Callable[[Tensor, Tensor], Tensor]
     ) -> Tensor:
         if self.saliency is not None:
             return self.saliency(images, targets)
         if self.cache is None:
             return gradient_saliency(gradient(images, targets))
-        if samples is None:
+        if given.samples is None:
             raise ValueError("refresh needs to know the images: pass samples=, their numbers in the data set (B,)")
-        return self._cached_saliency(self.cache, images, targets, samples, view, gradient)
-
-    @staticmethod
-    def _cached_saliency(
-        cache: SaliencyCache,
-        images: Tensor,
-        targets: Tensor,
-        samples: Tensor,
-        view: View | None,
-        gradient: Callable[[Tensor, Tensor], Tensor],
-    ) -> Tensor:
-        """Remembered maps where they still serve, new ones for the other images."""
-        stale = cache.stale(samples)
-        maps = torch.empty(len(images), *images.shape[2:], device=images.device)
-        known, new = (~stale).nonzero()[:, 0], stale.nonzero()[:, 0]
-        if len(known):
-            loaded = cache.load(samples[known], tuple(images.shape[2:]), _part(view, known), device=images.device)
-            maps[known.to(images.device)] = loaded
-        if len(new):
-            on_device = new.to(images.device)
-            fresh = gradient_saliency(gradient(images[on_device], targets[on_device]))
-            cache.store(samples[new], fresh, _part(view, new))
-            maps[on_device] = fresh
-        return maps
+        return _cached_saliency(self.cache, images, targets, given.samples, given.view, gradient)
 
     def _solve(self, images: Tensor, drawn: Draw, saliency: Tensor, noise: Tensor | None) -> Mixed:
         mixed = puzzle_mix(
@@ -287,9 +261,32 @@ class PuzzleMix:
         return soft * (1 - self.label_smoothing) + self.label_smoothing / soft.shape[1]
 
 
+def _cached_saliency(
+    cache: SaliencyCache,
+    images: Tensor,
+    targets: Tensor,
+    samples: Tensor,
+    view: View | None,
+    gradient: Callable[[Tensor, Tensor], Tensor],
+) -> Tensor:
+    """Remembered maps where they still serve, new ones for the other images."""
+    stale = cache.stale(samples)
+    maps = torch.empty(len(images), *images.shape[2:], device=images.device)
+    known, new = (~stale).nonzero()[:, 0], stale.nonzero()[:, 0]
+    if len(known):
+        loaded = cache.load(samples[known], tuple(images.shape[2:]), _part(view, known), device=images.device)
+        maps[known.to(images.device)] = loaded
+    if len(new):
+        on_device = new.to(images.device)
+        fresh = gradient_saliency(gradient(images[on_device], targets[on_device]))
+        cache.store(samples[new], fresh, _part(view, new))
+        maps[on_device] = fresh
+    return maps
+
+
 def _part(view: View | None, where: Tensor) -> View | None:
     """The views of some of the images."""
-    return None if view is None else View(*(None if field is None else field[where] for field in view))
+    return None if view is None else View._make(None if field is None else field[where] for field in view)
 
 
 def _check_probabilities(**values: float) -> None:

@@ -56,7 +56,12 @@ def energy_by_definition(images, shares, grid, pool, lam, config, labels):
 @pytest.mark.parametrize("form", ["reference", "paper"])
 @pytest.mark.parametrize(
     ("size", "grid", "neighbours", "pool"),
-    [((16, 16), (4, 4), 4, (4, 4)), ((12, 18), (2, 3), 4, (3, 3)), ((1, 24), (1, 4), 2, (1, 2)), ((8, 6), (8, 2), 4, (1, 3))],
+    [
+        ((16, 16), (4, 4), 4, (4, 4)),
+        ((12, 18), (2, 3), 4, (3, 3)),
+        ((1, 24), (1, 4), 2, (1, 2)),
+        ((8, 6), (8, 2), 4, (1, 3)),
+    ],
 )
 def test_the_energy_is_the_sum_of_its_terms(form, size, grid, neighbours, pool, generator):
     config = PuzzleMixConfig(labels=4, gamma=0.7, eta=0.3, neighbours=neighbours, data_smoothness=form)

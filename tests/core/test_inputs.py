@@ -25,7 +25,7 @@ def mix(**changes):
         ({"saliency": torch.rand(4, 8, 8)}, r"\(4, 8, 8\).*\(4, 16, 16\)"),
         ({"index": torch.tensor([0, 1])}, r"\(2,\).*4 integers"),
         ({"index": torch.tensor([0.0, 1, 2, 3])}, "float32"),
-        ({"index": torch.tensor([0, 1, 2, 4])}, "0 to 4.*0 to 3"),
+        ({"index": torch.tensor([0, 1, 2, 4])}, "from 0 to 4.*0 to 3"),
         ({"index": torch.tensor([0, 1, 2, -1])}, "-1 to 2.*0 to 3"),
         ({"lam": 1.5}, "1.5.*from 0 to 1"),
         ({"lam": float("nan")}, "nan"),

@@ -89,9 +89,8 @@ def test_the_golden_images_come_out_where_mask_and_moves_agree(golden):
     for number in range(24):
         case = {name.split(".")[1]: value for name, value in golden.items() if name.startswith(f"case{number:02d}.")}
         config = PuzzleMixConfig(labels=int(case["labels"]))
-        mixed = puzzle_mix(
-            normalised, saliency, index=index, lam=float(case["lam"]), grid=int(case["grid"]), config=config, mean=mean, std=std
-        )
+        draw = {"index": index, "lam": float(case["lam"]), "grid": int(case["grid"])}
+        mixed = puzzle_mix(normalised, saliency, **draw, config=config, mean=mean, std=std)
         same = (mixed.mask == torch.tensor(case["mask"])).flatten(1).all(1)
         same &= visible_moves_agree(mixed, case)
         seen = mixed.images * torch.tensor(std)[:, None, None] + torch.tensor(mean)[:, None, None]
@@ -171,7 +170,7 @@ def test_channels_last_is_kept_and_changes_nothing():
 
 
 def test_strided_inputs_work():
-    images, saliency, index = batch(12)
+    images, saliency, _ = batch(12)
     sparse = puzzle_mix(images[::2], saliency[::2], index=torch.arange(5, -1, -1), lam=0.5, grid=4)
     dense = puzzle_mix(
         images[::2].contiguous(), saliency[::2].contiguous(), index=torch.arange(5, -1, -1), lam=0.5, grid=4
@@ -343,6 +342,6 @@ def test_the_blend_is_a_well_behaved_operator(generator):
     plan = torch.stack([torch.randperm(16, generator=generator) for _ in range(4)])
     torch.library.opcheck(
         torch.ops.puzzlemix.blend.default,
-        (images, images.flip(0), torch.tensor([3, 2, 1, 0]), torch.rand(4, 4, 4, generator=generator), plan, plan.flip(0)),
+        (images, images.flip(0), torch.arange(4).flip(0), torch.rand(4, 4, 4, generator=generator), plan, plan.flip(0)),
     )
     np.testing.assert_array_equal(plan.sort(1).values, np.tile(np.arange(16), (4, 1)))

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from .checks import require
+from .checks import require, span
 
 
 class AdversarialDraw(NamedTuple):
@@ -80,18 +80,14 @@ def random_start(images: Tensor, settings: Adversarial, seed: int, pixels: Pixel
     """Uniform noise within +-eps that leaves the images inside [0, 1], (B,C,..)."""
     unit = pixels.to_unit(images)
     low, high = -1e-3, 1 + 1e-3
-    require((unit >= low) & (unit <= high), lambda: _out_of_range(unit))
+    require(
+        (unit >= low) & (unit <= high),
+        lambda: f"images {span(unit)}, but noise is made for [0, 1]: pass the mean and std they were normalised by",
+    )
     generator = torch.Generator(images.device).manual_seed(seed)
     eps = settings.eps_255 / 255
     noise = torch.empty_like(unit).uniform_(-eps, eps, generator=generator)
     return (unit + noise).clamp(0, 1) - unit
-
-
-def _out_of_range(unit: Tensor) -> str:
-    return (
-        f"images run from {float(unit.min()):.3g} to {float(unit.max()):.3g}, but adversarial noise is made for [0, 1]: "
-        "pass the mean and std they were normalised by"
-    )
 
 
 def sharpen(noise: Tensor, gradient: Tensor, settings: Adversarial, decay: float) -> Tensor:

@@ -18,8 +18,8 @@ def blend(
 
     weight_BRK: the first image's share in every tile; the sources (B,N): which tile lands where.
     """
-    plain = first.device.type != "cpu" or first.dtype not in _KERNEL_TYPES or first.requires_grad or second.requires_grad
-    if plain:
+    differentiable = first.requires_grad or second.requires_grad
+    if first.device.type != "cpu" or first.dtype not in _KERNEL_TYPES or differentiable:
         return _blend_plain(first, second, index, weight_BRK, first_source, second_source)
     return _blend(first, second, index, weight_BRK, first_source, second_source)
 
@@ -53,7 +53,7 @@ def _blend_on_cpu(
     first: Tensor, second: Tensor, index: Tensor, weight: Tensor, first_source: Tensor, second_source: Tensor
 ) -> Tensor:
     from .blend_kernel import blend_images
-    from .compiled import run_over
+    from .threads import run_over
 
     mixed = torch.empty_like(first, memory_format=_memory_format(first))
     first, second = (images.contiguous(memory_format=_memory_format(mixed)) for images in (first, second))
@@ -77,7 +77,8 @@ def _fake(first: Tensor, *_: Tensor) -> Tensor:
 
 
 _blend = define(
-    "blend(Tensor first, Tensor second, Tensor index, Tensor weight, Tensor first_source, Tensor second_source) -> Tensor",
+    "blend(Tensor first, Tensor second, Tensor index, Tensor weight, Tensor first_source, Tensor second_source)"
+    " -> Tensor",
     _blend_on_cpu,
     _fake,
 )

@@ -53,6 +53,4 @@ def blend_images(start, stop, shape, first, second, mixed, index, weight, first_
                 for y in range(high):
                     at = np.uint64(here + (row * high + y) * width)  # unsigned: no check for counting from the end
                     first_at, second_at = np.uint64(here + y * width), np.uint64(there + y * width)
-                    _mix_line(
-                        mixed, at, first, first_at, first_sources, second, second_at, second_sources, weights
-                    )
+                    _mix_line(mixed, at, first, first_at, first_sources, second, second_at, second_sources, weights)

@@ -43,9 +43,10 @@ class Layout(NamedTuple):
 
 
 def layout_for(height: int, width: int, rows: int, cols: int, transport_block: int | None = None) -> Layout:
-    """Cut an image into `rows` x `cols` cells, and those into tiles of at most `transport_block` pixels (None: whole)."""
+    """Cut an image into `rows` x `cols` cells, and those into tiles of at most `transport_block` pixels, if given."""
     block = -(-height // rows), -(-width // cols)
-    tile = block if transport_block is None else tuple(largest_divisor(side, transport_block) for side in block)
+    limit = transport_block or max(block)
+    tile = largest_divisor(block[0], limit), largest_divisor(block[1], limit)
     return Layout(height, width, rows, cols, block, tile)
 
 

@@ -11,10 +11,20 @@ def readable(tensor: Tensor) -> bool:
     return tensor.device.type == "cpu" and not torch.compiler.is_compiling()
 
 
+def span(values: Tensor) -> str:
+    """The range of the values in words, as far as they can be looked at for free."""
+    if not readable(values):
+        return "are out of range"
+    return f"run from {values.min().item():g} to {values.max().item():g}"
+
+
 def require(holds: Tensor, message: Callable[[], str]) -> None:
-    """Raise ValueError(message()) unless `holds` is true everywhere; on an accelerator, assert it asynchronously."""
+    """Raise ValueError(message()) unless `holds` is true everywhere; on an accelerator, assert it asynchronously.
+
+    There the message is made before anything is known, so it must not look at values but by `span`.
+    """
     if readable(holds):
         if not bool(holds.all()):
             raise ValueError(message())
     elif holds.device.type != "meta":
-        torch._assert_async(holds.all(), message())
+        torch.ops.aten._assert_async.msg(holds.all(), message())

@@ -92,7 +92,7 @@ class Faces(NamedTuple):
 
 def cell_faces(images_BCHW: Tensor, layout: Layout, neighbours: int) -> Faces:
     """Pool the padded images by at most `neighbours` pixels and take what lies along the cells' borders."""
-    size = tuple(largest_divisor(side, neighbours) for side in layout.block)
+    size = largest_divisor(layout.block[0], neighbours), largest_divisor(layout.block[1], neighbours)
     pooled = pool(images_BCHW, size).float()
     high, wide = layout.block[0] // size[0], layout.block[1] // size[1]
     cells = pooled.unflatten(3, (layout.cols, wide)).unflatten(2, (layout.rows, high))  # (B,C,R,h,K,w)
@@ -102,7 +102,7 @@ def cell_faces(images_BCHW: Tensor, layout: Layout, neighbours: int) -> Faces:
 class Seams(NamedTuple):
     """phi_ij(a, b): how a cell of image a differs from the neighbouring cell of image b along their border.
 
-    down (2,2,B,R-1,K), across (2,2,B,R,K-1): the first two axes are a and b, 0 for the first image and 1 for the second.
+    down (2,2,B,R-1,K), across (2,2,B,R,K-1): the first two axes are a and b, 0 the first image and 1 the second.
     """
 
     down: Tensor
@@ -126,7 +126,7 @@ def _differences(near: tuple[Tensor, ...], far: tuple[Tensor, ...], std: Tensor 
     far_2 = torch.stack([face.narrow(dim, 1, count) for face in far])[None]
     apart = (near_2 - far_2).abs().mean(-1)
     apart = apart if std is None else apart * std[:, None, None]
-    return apart.mean(3).nan_to_num()  # a broken pixel must not spread to the whole mask
+    return apart.mean(3).nan_to_num(0, posinf=0)  # a broken pixel must not spread to the whole mask
 
 
 def saliency_cost(first_BRK: Tensor, second_BRK: Tensor) -> Tensor:
@@ -135,7 +135,7 @@ def saliency_cost(first_BRK: Tensor, second_BRK: Tensor) -> Tensor:
 
 
 def label_smoothness(layout: Layout, beta: float) -> tuple[float, float]:
-    """beta psi: the weights of (z_i - z_j)^2 between rows and between columns (Definition 1).
+    """Beta psi: the weights of (z_i - z_j)^2 between rows and between columns (Definition 1).
 
     A straight cut across the whole image costs beta / 16 in every geometry.
     """

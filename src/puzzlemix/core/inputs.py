@@ -2,18 +2,22 @@
 
 import numbers
 from collections.abc import Sequence
-from typing import NamedTuple
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
-from .checks import require
+from .checks import require, span
 
 Grid = int | tuple[int, int]
 
 
-class MixInputs(NamedTuple):
-    """Checked inputs: images (B,C,H,W), saliency (B,H,W), index (B,), lam (B,), rows, cols, std (C,) or None."""
+@dataclass(frozen=True)
+class MixInputs:
+    """Checked inputs: images (B,C,H,W), saliency (B,H,W), index (B,), lam (B,), rows, cols, std (C,) or None.
+
+    lam is 1 where an image is paired with itself: it stays as it is.
+    """
 
     images: Tensor
     saliency: Tensor
@@ -38,19 +42,21 @@ def read_inputs(
     expected = (images.shape[0], *images.shape[2:])
     if saliency.shape != expected:
         raise ValueError(
-            f"saliency has shape {tuple(saliency.shape)}, images {tuple(images.shape)}: pass saliency of shape {expected}"
+            f"saliency has shape {tuple(saliency.shape)}, images {tuple(images.shape)}: pass saliency as {expected}"
         )
     for name, tensor in (("saliency", saliency), ("index", index), ("lam", lam)):
         if isinstance(tensor, Tensor) and tensor.device != images.device:
             raise ValueError(f"{name} is on {tensor.device}, images are on {images.device}: move them to one device")
     rows, cols = read_grid(grid, images.shape[2:])
     _, std_C = channel_statistics(mean, std, images)
+    index = _read_index(index, len(images))
+    alone = index == torch.arange(len(images), device=images.device)
     signal = images.dim() == 3
     return MixInputs(
         images[:, :, None] if signal else images,
         saliency[:, None] if signal else saliency,
-        _read_index(index, len(images)),
-        _read_lam(lam, images),
+        index,
+        torch.where(alone, 1.0, _read_lam(lam, images)),
         rows,
         cols,
         std_C,
@@ -75,18 +81,19 @@ def read_grid(grid: Grid, size: torch.Size) -> tuple[int, int]:
     rows, cols = pair
     if rows > height or cols > width:
         finest = f"{height}x{width}" if len(size) == 2 else str(width)
-        raise ValueError(f"grid {rows}x{cols} is finer than the image {height}x{width}: pass a grid of at most {finest}")
+        image = f"the image {height}x{width}"
+        raise ValueError(f"grid {rows}x{cols} is finer than {image}: pass a grid of at most {finest}")
     return int(rows), int(cols)
 
 
 def _read_index(index: Tensor, batch: int) -> Tensor:
     if index.shape != (batch,) or index.is_floating_point() or index.dtype == torch.bool:
         raise ValueError(
-            f"index has shape {tuple(index.shape)} and dtype {index.dtype}: pass {batch} integers, one partner per image"
+            f"index has shape {tuple(index.shape)} and dtype {index.dtype}: pass {batch} integers, a partner per image"
         )
     require(
         (index >= 0) & (index < batch),
-        lambda: f"index runs from {int(index.min())} to {int(index.max())}: pass numbers from 0 to {batch - 1}",
+        lambda: f"partners in index {span(index)}: pass numbers from 0 to {batch - 1}",
     )
     return index.long()
 
@@ -99,7 +106,7 @@ def _read_lam(lam: float | Tensor, images: Tensor) -> Tensor:
         return torch.full((batch,), lam, dtype=torch.float32, device=images.device)
     if lam.dim() and lam.shape != (batch,):
         raise ValueError(f"lam has shape {tuple(lam.shape)}: pass a float or one number per image, ({batch},)")
-    require((lam >= 0) & (lam <= 1), lambda: f"lam runs from {float(lam.min())} to {float(lam.max())}: keep it in [0, 1]")
+    require((lam >= 0) & (lam <= 1), lambda: f"the values of lam {span(lam)}: keep them from 0 to 1")
     return lam.float().expand(batch)
 
 
@@ -116,6 +123,7 @@ def channel_statistics(
     pair = [torch.as_tensor(values, dtype=torch.float32, device=images.device) for values in (mean, std)]
     for name, values in zip(("mean", "std"), pair, strict=True):
         if values.shape != (channels,):
-            raise ValueError(f"{name} has {values.numel()} values, the images {channels} channels: pass one per channel")
+            given = f"{name} has {values.numel()} values"
+            raise ValueError(f"{given}, the images {channels} channels: pass one per channel")
     require(pair[1] > 0, lambda: f"std={std}: pass positive numbers")
     return pair[0], pair[1]

@@ -21,6 +21,13 @@ from .shares import saliency_shares
 from .transport import solve_transport, transport_problem
 
 
+class Moves(NamedTuple):
+    """Which tile of the first and of the second image lands on tile j: (B,N) each, None where nothing moves."""
+
+    first: Tensor | None = None
+    second: Tensor | None = None
+
+
 @dataclass(frozen=True)
 class Mixed:
     """A mixed batch and how it came about.
@@ -61,13 +68,6 @@ class Mixed:
         )
 
 
-class Moves(NamedTuple):
-    """Which tile of the first and of the second image lands on tile j: (B,N) each, None where nothing moves."""
-
-    first: Tensor | None = None
-    second: Tensor | None = None
-
-
 def puzzle_mix(
     images: Tensor,
     saliency: Tensor,
@@ -87,20 +87,27 @@ def puzzle_mix(
     """
     config = config or PuzzleMixConfig()
     inputs = read_inputs(images, saliency, index, lam, grid, mean, std)
-    layout = layout_for(*inputs.images.shape[2:], inputs.rows, inputs.cols, config.transport_block)
+    height, width = inputs.images.shape[2:]
+    layout = layout_for(height, width, inputs.rows, inputs.cols, config.transport_block)
     shares = saliency_shares(inputs.saliency, layout)
-    lam_B = torch.where(inputs.index == torch.arange(len(inputs.index), device=images.device), 1.0, inputs.lam)
-    moves = Moves()
-    for _ in range(config.cycles):
-        cell_shares = moved_cell_shares(shares, inputs.index, moves, layout)
-        seams = moved_seams(inputs, moves, layout, config)
-        energy = mask_energy(cell_shares, seams, lam_B, layout, config)
-        labels = solve_mask(energy.problem(), config.mask_solver)
-        moves = best_moves(shares, inputs.index, labels, layout, config)
-    mask = 1 - labels / config.top
+    labels, moves = minimise(inputs, shares, Moves(), layout, config)
+    for _ in range(config.cycles - 1):
+        labels, moves = minimise(inputs, shares, moves, layout, config)
+    mask = 1 - labels.float() / config.top
     mixed = show(inputs.images, inputs.images, inputs.index, mask, moves, layout)
     ratio = visible_ratio(labels, layout, config.top)
-    return Mixed(mixed.view_as(images), mask, ratio, inputs.index, *moves, layout)
+    return Mixed(mixed.view_as(images), mask, ratio, inputs.index, moves.first, moves.second, layout)
+
+
+def minimise(
+    inputs: MixInputs, shares_BRK: Tensor, moves: Moves, layout: Layout, config: PuzzleMixConfig
+) -> tuple[Tensor, Moves]:
+    """One cycle of the alternating minimisation: the best labels for these moves, then the best moves for those."""
+    cell_shares = moved_cell_shares(shares_BRK, inputs.index, moves, layout)
+    seams = moved_seams(inputs, moves, layout, config)
+    energy = mask_energy(cell_shares, seams, inputs.lam, layout, config)
+    labels = solve_mask(energy.problem(), config.mask_solver)
+    return labels, best_moves(shares_BRK, inputs.index, labels, layout, config)
 
 
 def moved_cell_shares(shares_BRK: Tensor, index: Tensor, moves: Moves, layout: Layout) -> tuple[Tensor, Tensor]:
@@ -123,13 +130,11 @@ def moved_seams(inputs: MixInputs, moves: Moves, layout: Layout, config: PuzzleM
     first, second = (
         show(inputs.images, inputs.images, inputs.index, mask, moves, layout) for mask in (only_first, 1 - only_first)
     )
-    faces = (cell_faces(blocks.pad(moved, layout), layout, config.neighbours) for moved in (first, second))
-    return data_seams(*faces, inputs.std)
+    first, second = (cell_faces(blocks.pad(moved, layout), layout, config.neighbours) for moved in (first, second))
+    return data_seams(first, second, inputs.std)
 
 
-def best_moves(
-    shares_BRK: Tensor, index: Tensor, labels_BRK: Tensor, layout: Layout, config: PuzzleMixConfig
-) -> Moves:
+def best_moves(shares_BRK: Tensor, index: Tensor, labels_BRK: Tensor, layout: Layout, config: PuzzleMixConfig) -> Moves:
     """Move salient tiles to where the mask shows them, each image on its own."""
     if config.transport is None:
         return Moves()
@@ -144,14 +149,15 @@ def best_moves(
 
 def show(first: Tensor, second: Tensor, index: Tensor, mask_BRK: Tensor, moves: Moves, layout: Layout) -> Tensor:
     """(1 - z) Pi_0^T x_0 + z Pi_1^T x_1 for images (B,C,H,W) of any kind."""
+    first_source, second_source = moves
     padded = blocks.pad(first, layout)
     partner = padded if second is first else blocks.pad(second, layout)
-    if moves.first is None or moves.second is None:
-        weight, home = mask_BRK, torch.arange(layout.cells, device=first.device).expand(len(first), -1)
-        moves = Moves(home, home)
+    if first_source is None or second_source is None:
+        weight = mask_BRK
+        first_source = second_source = torch.arange(layout.cells, device=first.device).expand(len(first), -1)
     else:
         weight = blocks.repeat_to_tiles(mask_BRK, layout)
-    return blocks.crop(blend(padded, partner, index, weight, moves.first, moves.second), layout)
+    return blocks.crop(blend(padded, partner, index, weight, first_source, second_source), layout)
 
 
 def visible_ratio(labels_BRK: Tensor, layout: Layout, top: int) -> Tensor:

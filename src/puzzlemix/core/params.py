@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -78,7 +77,8 @@ class PuzzleMixConfig:
         return self.labels - 1
 
 
-class Draw(NamedTuple):
+@dataclass(frozen=True)
+class Draw:
     """All that is random about one batch.
 
     index (B,): the partner of each image; lam: the share of the first image; grid: cells per side or (rows, cols);
@@ -124,5 +124,3 @@ def _beta_quantile(uniform: float, alpha: float) -> float:
     from scipy.special import betaincinv
 
     return float(betaincinv(alpha, alpha, uniform))
-
-

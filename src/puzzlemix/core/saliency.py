@@ -16,7 +16,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
-from .checks import readable, require
+from .checks import require, span
 
 Model = Callable[..., Any]
 Loss = Callable[[Tensor, Any], Tensor]
@@ -193,11 +193,11 @@ def _read_rows(targets_BN: Tensor, scores_BN: Tensor) -> tuple[Tensor, bool]:
     hot_BN = targets_BN.detach().to(scores_BN.dtype)
     if multi_hot:
         require(
-            (hot_BN == 0) | (hot_BN == 1), lambda: f"multi-hot targets {_span(hot_BN)}: pass zeros and ones, or floats"
+            (hot_BN == 0) | (hot_BN == 1), lambda: f"multi-hot targets {span(hot_BN)}: pass zeros and ones, or floats"
         )
         return hot_BN, True
     _check_classes(scores_BN)
-    require(hot_BN >= 0, lambda: f"soft targets {_span(hot_BN)}: pass probabilities")
+    require(hot_BN >= 0, lambda: f"soft targets {span(hot_BN)}: pass probabilities")
     return hot_BN, False
 
 
@@ -206,7 +206,7 @@ def _one_hot(index_B: Tensor, scores_BN: Tensor) -> Tensor:
     classes = scores_BN.shape[1]
     require(
         (index_B >= 0) & (index_B < classes),
-        lambda: f"targets {_span(index_B)} for {classes} classes: pass class indices from 0 to {classes - 1}",
+        lambda: f"targets {span(index_B)} for {classes} classes: pass class indices from 0 to {classes - 1}",
     )
     return torch.zeros_like(scores_BN, requires_grad=False).scatter_(1, index_B[:, None], 1)
 
@@ -217,13 +217,6 @@ def _check_classes(scores_BN: Tensor) -> None:
             f"the logits have shape {tuple(scores_BN.shape)}, and the cross-entropy of fewer than two classes is "
             "constant: pass integer targets of the same shape (0 or 1), or your own loss="
         )
-
-
-def _span(values: Tensor) -> str:
-    """The range of the values, where it can be read without waiting for an accelerator."""
-    if not readable(values):
-        return "are out of range"
-    return f"run from {values.min().item():g} to {values.max().item():g}"
 
 
 def _check_images(images: Tensor) -> None:

@@ -6,6 +6,8 @@ LLVM vectorises the plain loop over images only in part; naming the vector gives
 """
 
 import operator
+from collections.abc import Callable
+from typing import Any
 
 from llvmlite import ir
 from numba import types
@@ -43,13 +45,18 @@ class _LaneMaskModel(models.PrimitiveModel):
         super().__init__(manager, kind, _MASK)
 
 
+def _emitted(function: Callable) -> Any:
+    """An intrinsic whose first parameter, the typing context, is not the caller's business."""
+    return intrinsic(function)
+
+
 def _element(context, builder, array_type, array, position):
     """A vector pointer to the array's element at `position`."""
     data = context.make_array(array_type)(context, builder, array).data
     return builder.bitcast(builder.gep(data, [position]), _VECTOR.as_pointer())
 
 
-@intrinsic
+@_emitted
 def load(typing_context, array, position):
     """Sixteen consecutive elements of a 1-D int32 array."""
 
@@ -59,7 +66,7 @@ def load(typing_context, array, position):
     return Lanes(array, types.intp), generate
 
 
-@intrinsic
+@_emitted
 def store(typing_context, array, position, value):
     """Write sixteen consecutive elements of a 1-D int32 array."""
 
@@ -71,7 +78,7 @@ def store(typing_context, array, position, value):
     return types.none(array, types.intp, Lanes), generate
 
 
-@intrinsic
+@_emitted
 def splat(typing_context, value):
     """The same integer in every lane."""
 
@@ -84,7 +91,7 @@ def splat(typing_context, value):
     return Lanes(types.int32), generate
 
 
-@intrinsic
+@_emitted
 def where(typing_context, mask, chosen, other):
     """`chosen` in the lanes of the mask, `other` elsewhere."""
 
@@ -94,7 +101,7 @@ def where(typing_context, mask, chosen, other):
     return Lanes(LaneMask, Lanes, Lanes), generate
 
 
-@intrinsic
+@_emitted
 def any_lane(typing_context, mask):
     """Whether the mask holds in any lane."""
 
@@ -108,7 +115,7 @@ def any_lane(typing_context, mask):
 def _binary(result, emit):
     """An intrinsic of two `Lanes` (or two masks) out of one builder call."""
 
-    @intrinsic
+    @_emitted
     def operation(typing_context, left, right):
         def generate(context, builder, signature, arguments):
             return emit(builder, *arguments)

@@ -6,7 +6,6 @@ every machine and for every version of torch and numpy.
 
 import numpy as np
 import torch
-from torch import Tensor
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _FIRST = np.uint64(0xBF58476D1CE4E5B9)
@@ -48,15 +47,15 @@ class Streams:
         self._keys_B = keys_B
         self._drawn = 0
 
-    def uniform(self, *shape: int, low: float = 0.0, high: float = 1.0) -> Tensor:
+    def uniform(self, *shape: int, low: float = 0.0, high: float = 1.0) -> np.ndarray:
         """Draw (B, *shape) float32 in [low, high)."""
         count = int(np.prod(shape, dtype=np.int64))
         counters = np.arange(self._drawn, self._drawn + count, dtype=np.uint64) * _GOLDEN
         self._drawn += count
         words = _scramble(self._keys_B[:, None] + counters)
         unit = (words >> np.uint64(40)).astype(np.float32) * np.float32(2**-24)
-        return torch.from_numpy(unit).view(-1, *shape) * (high - low) + low
+        return unit.reshape(-1, *shape) * (high - low) + low
 
-    def integers(self, *shape: int, below: int) -> Tensor:
+    def integers(self, *shape: int, below: int) -> np.ndarray:
         """Draw (B, *shape) int64 in 0 ... below - 1."""
-        return (self.uniform(*shape) * below).long()
+        return (self.uniform(*shape) * below).astype(np.int64)

@@ -7,98 +7,99 @@ exactly, so a picture does not depend on the machine or on the batch it was draw
 from collections.abc import Callable
 from math import cos, pi, sin
 
-import torch
-from torch import Tensor
+import numpy as np
+
+Field = np.ndarray
 
 
-def _length(x: Tensor, y: Tensor) -> Tensor:
-    return (x * x + y * y).sqrt()
+def _length(x: Field, y: Field) -> Field:
+    return np.sqrt(x * x + y * y)
 
 
-def _sides(x: Tensor, y: Tensor, count: int, apothem: float) -> list[Tensor]:
+def _sides(x: Field, y: Field, count: int, apothem: float) -> list[Field]:
     """Signed distances to the sides of a regular polygon standing on one of them."""
     turns = [2 * pi * (side + 0.25 * count) / count for side in range(count)]
     return [x * cos(turn) + y * sin(turn) - apothem for turn in turns]
 
 
-def disc(x: Tensor, y: Tensor) -> Tensor:
+def disc(x: Field, y: Field) -> Field:
     """A filled circle."""
     return _length(x, y) - 0.9
 
 
-def ring(x: Tensor, y: Tensor) -> Tensor:
+def ring(x: Field, y: Field) -> Field:
     """A circle with a round hole."""
-    return (_length(x, y) - 0.73).abs() - 0.23
+    return np.abs(_length(x, y) - 0.73) - 0.23
 
 
-def crescent(x: Tensor, y: Tensor) -> Tensor:
+def crescent(x: Field, y: Field) -> Field:
     """A disc with a disc bitten off."""
-    return torch.maximum(_length(x, y) - 1.0, 0.78 - _length(x - 0.48, y))
+    return np.maximum(_length(x, y) - 1.0, 0.78 - _length(x - 0.48, y))
 
 
-def square(x: Tensor, y: Tensor) -> Tensor:
+def square(x: Field, y: Field) -> Field:
     """A filled square."""
-    return torch.maximum(x.abs(), y.abs()) - 0.78
+    return np.maximum(np.abs(x), np.abs(y)) - 0.78
 
 
-def triangle(x: Tensor, y: Tensor) -> Tensor:
+def triangle(x: Field, y: Field) -> Field:
     """A filled equilateral triangle."""
     first, second, third = _sides(x, y - 0.15, 3, 0.58)
-    return torch.maximum(torch.maximum(first, second), third)
+    return np.maximum(np.maximum(first, second), third)
 
 
-def star(x: Tensor, y: Tensor) -> Tensor:
+def star(x: Field, y: Field) -> Field:
     """A pentagram: the points that lie outside of at most one side of a pentagon, so the second largest distance."""
     largest, *others = _sides(x, y, 5, 0.36)
-    second = torch.full_like(largest, -torch.inf)
+    second = np.full_like(largest, -np.inf)
     for side in others:
-        second = torch.maximum(second, torch.minimum(largest, side))
-        largest = torch.maximum(largest, side)
+        second = np.maximum(second, np.minimum(largest, side))
+        largest = np.maximum(largest, side)
     return second
 
 
-def cross(x: Tensor, y: Tensor) -> Tensor:
+def cross(x: Field, y: Field) -> Field:
     """Two bars at right angles."""
-    x, y = x.abs(), y.abs()
-    return torch.maximum(torch.maximum(x, y) - 0.98, torch.minimum(x, y) - 0.32)
+    x, y = np.abs(x), np.abs(y)
+    return np.maximum(np.maximum(x, y) - 0.98, np.minimum(x, y) - 0.32)
 
 
-def arrow(x: Tensor, y: Tensor) -> Tensor:
+def arrow(x: Field, y: Field) -> Field:
     """A shaft with a head, pointing right."""
-    y = y.abs()
-    shaft = torch.maximum((x + 0.4).abs() - 0.58, y - 0.24)
-    head = torch.maximum(0.05 - x, (x - 1.0) * 0.64 + y * 0.768)
-    return torch.minimum(shaft, head)
+    y = np.abs(y)
+    shaft = np.maximum(np.abs(x + 0.4) - 0.58, y - 0.24)
+    head = np.maximum(0.05 - x, (x - 1.0) * 0.64 + y * 0.768)
+    return np.minimum(shaft, head)
 
 
-def heart(x: Tensor, y: Tensor) -> Tensor:
+def heart(x: Field, y: Field) -> Field:
     """A square on its tip with a disc on each of the upper sides."""
     u, v = (x + y - 0.1) * 0.7071, (x - y + 0.1) * 0.7071
-    body = torch.maximum(u.abs(), v.abs()) - 0.58
-    lobes = torch.minimum(_length(u + 0.58, v), _length(u, v - 0.58)) - 0.58
-    return torch.minimum(body, lobes)
+    body = np.maximum(np.abs(u), np.abs(v)) - 0.58
+    lobes = np.minimum(_length(u + 0.58, v), _length(u, v - 0.58)) - 0.58
+    return np.minimum(body, lobes)
 
 
-def flower(x: Tensor, y: Tensor) -> Tensor:
+def flower(x: Field, y: Field) -> Field:
     """Five round petals round a disc."""
     distance = _length(x, y) - 0.4
     for petal in range(5):
         turn = 2 * pi * petal / 5
-        distance = torch.minimum(distance, _length(x - 0.64 * cos(turn), y - 0.64 * sin(turn)) - 0.34)
+        distance = np.minimum(distance, _length(x - 0.64 * cos(turn), y - 0.64 * sin(turn)) - 0.34)
     return distance
 
 
-SHAPES: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
+SHAPES: dict[str, Callable[[Field, Field], Field]] = {
     shape.__name__: shape
     for shape in (disc, ring, crescent, square, triangle, star, cross, arrow, heart, flower)
 }
 
 
-def distances(kind_B: Tensor, x_BHW: Tensor, y_BHW: Tensor) -> Tensor:
+def distances(kind_B: np.ndarray, x_BHW: Field, y_BHW: Field) -> Field:
     """Evaluate for every item the shape of its number: (B,H,W)."""
-    result_BHW = torch.empty_like(x_BHW)
+    result_BHW = np.empty_like(x_BHW)
     for number, shape in enumerate(SHAPES.values()):
-        rows = (kind_B == number).nonzero()[:, 0]
+        rows = np.flatnonzero(kind_B == number)
         if len(rows):
             result_BHW[rows] = shape(x_BHW[rows], y_BHW[rows])
     return result_BHW

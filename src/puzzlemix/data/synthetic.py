@@ -3,12 +3,18 @@
 Image i of a split is a function of (seed, split, i), whatever the batch it is drawn in; classes follow one another,
 so every prefix is balanced. Coordinates run from -1 to 1, so that any size shows the same scene.
 
+Drawn in numpy, by threads over chunks that fit the cache: the many small operations of torch would wait for each
+other's threads, which takes 20 times as long on a machine that is busy otherwise.
+
 Shape suffixes: B batch, C channels (3), H height, W width.
 """
 
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from math import pi
 from typing import NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -16,9 +22,8 @@ from .draws import Streams, hashed
 from .shapes import SHAPES, distances
 
 CLASSES = tuple(SHAPES)
-_CHUNK_PIXELS = 2**18  # drawn at a time: the layers of a chunk stay in the cache
-_FRAGMENTS = 3
-_OVERLAPS = 2
+_CHUNK_PIXELS = 2**16  # drawn at a time: few enough for all layers to stay in the cache
+_BEHIND, _BEFORE = 2, 2  # fragments
 _LINES = 3
 
 
@@ -33,192 +38,207 @@ class Scenes(NamedTuple):
 class _Canvas(NamedTuple):
     """Coordinates x, y (B,H,W) of the pixels, and how many pixels a unit is."""
 
-    x: Tensor
-    y: Tensor
+    x: np.ndarray
+    y: np.ndarray
     scale: float
+
+
+class _Brush(NamedTuple):
+    """What every layer is drawn with; the palette (B,2,3) holds two colours of the background."""
+
+    canvas: _Canvas
+    streams: Streams
+    palette: np.ndarray
 
 
 def draw_scenes(samples: Tensor | range, *, seed: int = 0, split: str = "train", size: int = 32) -> Scenes:
     """Draw the images with these numbers (any integers >= 0, in any order), size x size pixels."""
-    samples_B = torch.as_tensor(samples if isinstance(samples, Tensor) else list(samples), dtype=torch.int64)
+    samples_B = np.asarray(samples, dtype=np.int64)
     if size < 8:
         raise ValueError(f"size {size} is too small to tell the objects apart: pass at least 8")
-    if len(samples_B) and int(samples_B.min()) < 0:
-        raise ValueError(f"sample {int(samples_B.min())} is negative: samples are numbered from 0")
-    chunk = max(1, _CHUNK_PIXELS // size**2)
-    drawn = [_draw(part_B, seed, split, size) for part_B in samples_B.split(chunk)]
-    return Scenes(*(torch.cat(parts) for parts in zip(*drawn, strict=True)))
+    if samples_B.size and samples_B.min() < 0:
+        raise ValueError(f"sample {samples_B.min()} is negative: samples are numbered from 0")
+    step = max(1, _CHUNK_PIXELS // size**2)
+    chunks = [samples_B[start : start + step] for start in range(0, max(len(samples_B), 1), step)]
+    with ThreadPoolExecutor(torch.get_num_threads()) as pool:
+        drawn = list(pool.map(partial(_draw, seed=seed, split=split, size=size), chunks))
+    return Scenes(*(torch.from_numpy(np.concatenate(parts)) for parts in zip(*drawn, strict=True)))
 
 
-def _draw(samples_B: Tensor, seed: int, split: str, size: int) -> Scenes:
-    """Draw one chunk: texture, lines, fragments, object, grain."""
-    streams = Streams(hashed("scene", seed, split, samples_B.numpy()))
+def _draw(samples_B: np.ndarray, seed: int, split: str, size: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Draw one chunk, layer over layer: texture, lines, fragments, object, fragments, grain."""
+    streams = Streams(hashed("scene", seed, split, samples_B))
     labels_B = samples_B % len(CLASSES)
-    canvas = _canvas(len(samples_B), size)
-    palette_B2C = _palette(streams)
-    image_BCHW = _texture(canvas, streams, palette_B2C)
+    brush = _Brush(_canvas(len(samples_B), size), streams, _palette(streams))
+    image_BCHW = _texture(brush)
     for _ in range(_LINES):
-        image_BCHW = _line(image_BCHW, canvas, streams, palette_B2C)
-    for _ in range(_FRAGMENTS):
-        image_BCHW = _fragment(image_BCHW, canvas, streams, palette_B2C)
-    image_BCHW, masks_BHW = _object(image_BCHW, canvas, streams, palette_B2C, labels_B)
-    for _ in range(_OVERLAPS):
-        image_BCHW = _fragment(image_BCHW, canvas, streams, palette_B2C)
+        image_BCHW = _line(image_BCHW, brush)
+    image_BCHW = _decoy(image_BCHW, brush)
+    for _ in range(_BEHIND):
+        image_BCHW = _fragment(image_BCHW, brush)
+    image_BCHW, masks_BHW = _object(image_BCHW, brush, labels_B)
+    for _ in range(_BEFORE):
+        image_BCHW = _fragment(image_BCHW, brush)
     image_BCHW = image_BCHW + _noise(streams, 3, 32, size) * 0.05
-    return Scenes((image_BCHW * 255 + 0.5).clamp(0, 255).byte(), labels_B, masks_BHW)
+    return np.clip(image_BCHW * 255 + 0.5, 0, 255).astype(np.uint8), labels_B, masks_BHW
 
 
 def _canvas(batch: int, size: int) -> _Canvas:
-    centres = (torch.arange(size) * 2 + 1 - size) / size
-    x_BHW = centres.expand(batch, size, size)
-    return _Canvas(x_BHW, x_BHW.mT, size / 2)
+    centres = ((np.arange(size) * 2 + 1 - size) / size).astype(np.float32)
+    x_BHW = np.broadcast_to(centres, (batch, size, size))
+    return _Canvas(x_BHW, x_BHW.swapaxes(1, 2), size / 2)
 
 
-def _column(values_B: Tensor) -> Tensor:
+def _column(values_B: np.ndarray) -> np.ndarray:
     return values_B[:, None, None]
 
 
-def _rgb(hue_B: Tensor, saturation_B: Tensor, value_B: Tensor) -> Tensor:
-    """Colours (B,3) from hue, saturation and value in [0, 1]."""
-    offsets_C = torch.tensor([0.0, 2 / 3, 1 / 3])
-    wheel_BC = ((((hue_B[:, None] + offsets_C) % 1) * 6 - 3).abs() - 1).clamp(0, 1)
+def _direction(turn_B: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Cosine and sine (B,1,1), rounded from float64 so that no machine's last digit shows."""
+    turn_B = turn_B.astype(np.float64)
+    return _column(np.cos(turn_B).astype(np.float32)), _column(np.sin(turn_B).astype(np.float32))
+
+
+def _rgb(hue_B: np.ndarray, saturation_B: np.ndarray, value_B: np.ndarray) -> np.ndarray:
+    """Colours (B,3) from hue (any number, period 1), saturation and value in [0, 1]."""
+    offsets_C = np.array([0, 2 / 3, 1 / 3], dtype=np.float32)
+    wheel_BC = np.clip(np.abs((hue_B[:, None] + offsets_C) % 1 * 6 - 3) - 1, 0, 1)
     return value_B[:, None] * (1 + saturation_B[:, None] * (wheel_BC - 1))
 
 
-def _palette(streams: Streams) -> Tensor:
-    """Two colours (B,2,3) that the background, the lines and the fragments are mixed of."""
+def _palette(streams: Streams) -> np.ndarray:
+    """Two colours (B,2,3) of neighbouring hues that the background is mixed of."""
     hue_B = streams.uniform()
     colours = []
     for _ in range(2):
         shifted_B = hue_B + streams.uniform(low=-0.2, high=0.2)
         colours.append(_rgb(shifted_B, streams.uniform(low=0.1, high=0.7), streams.uniform(low=0.15, high=0.95)))
-    return torch.stack(colours, dim=1)
+    return np.stack(colours, axis=1)
 
 
-def _noise(streams: Streams, channels: int, knots: int, size: int) -> Tensor:
+def _noise(streams: Streams, channels: int, knots: int, size: int) -> np.ndarray:
     """Smooth noise (B,channels,size,size) in [-1, 1]: random values at knots x knots places, in between a blend."""
     values = streams.uniform(channels, knots, knots, low=-1.0)
-    places = (torch.arange(size) + 0.5) * (knots - 1) / size
-    before = places.long().clamp(max=knots - 2)
-    share = places - before
+    places = (np.arange(size) + 0.5) * (knots - 1) / size
+    before = np.minimum(places.astype(np.int64), knots - 2)
+    share = (places - before).astype(np.float32)
     share = share * share * (3 - 2 * share)
-    values = values[..., before] + (values[..., before + 1] - values[..., before]) * share
-    values = values.mT
-    values = values[..., before] + (values[..., before + 1] - values[..., before]) * share
-    return values.mT
+    for _ in range(2):
+        left, right = values[..., before], values[..., before + 1]
+        values = (left + (right - left) * share).swapaxes(-1, -2)
+    return values
 
 
-def _texture(canvas: _Canvas, streams: Streams, palette_B2C: Tensor) -> Tensor:
+def _texture(brush: _Brush) -> np.ndarray:
     """Mix the palette by a gradient, stripes and noise of several scales: (B,3,H,W)."""
-    size = canvas.x.shape[-1]
-    share_BHW = 0.5 + 0.3 * _along(canvas, streams)
-    share_BHW = share_BHW + _stripes(canvas, streams)
+    size = brush.canvas.x.shape[-1]
+    share_BHW = 0.5 + 0.3 * _along(brush) + _stripes(brush)
     for knots, weight in ((4, 0.55), (8, 0.35), (15, 0.25)):
-        share_BHW = share_BHW + weight * _noise(streams, 1, knots, size)[:, 0]
-    first, second = palette_B2C[:, :, :, None, None].unbind(1)
-    image_BCHW = first + (second - first) * share_BHW.clamp(0, 1)[:, None]
-    return image_BCHW * (1 + 0.25 * _noise(streams, 1, 6, size)) + 0.08 * _noise(streams, 3, 6, size)
+        share_BHW = share_BHW + weight * _noise(brush.streams, 1, knots, size)[:, 0]
+    first, second = (brush.palette[:, colour, :, None, None] for colour in range(2))
+    image_BCHW = first + (second - first) * np.clip(share_BHW, 0, 1)[:, None]
+    return image_BCHW * (1 + 0.25 * _noise(brush.streams, 1, 6, size)) + 0.08 * _noise(brush.streams, 3, 6, size)
 
 
-def _along(canvas: _Canvas, streams: Streams) -> Tensor:
+def _along(brush: _Brush) -> np.ndarray:
     """Coordinate (B,H,W) along a random direction."""
-    turn_B = streams.uniform(high=2 * pi).double()
-    return canvas.x * _column(turn_B.cos().float()) + canvas.y * _column(turn_B.sin().float())
+    across, down = _direction(brush.streams.uniform(high=2 * pi))
+    return brush.canvas.x * across + brush.canvas.y * down
 
 
-def _stripes(canvas: _Canvas, streams: Streams) -> Tensor:
+def _stripes(brush: _Brush) -> np.ndarray:
     """Stripes (B,H,W) of random width and strength."""
-    phase_BHW = _along(canvas, streams) * _column(streams.uniform(low=1, high=5)) + _column(streams.uniform())
-    wave_BHW = (phase_BHW - phase_BHW.floor() - 0.5).abs() * 4 - 1
-    return wave_BHW * _column(streams.uniform(high=0.5))
+    phase_BHW = _along(brush) * _column(brush.streams.uniform(low=1, high=5)) + _column(brush.streams.uniform())
+    wave_BHW = np.abs(phase_BHW - np.floor(phase_BHW) - 0.5) * 4 - 1
+    return wave_BHW * _column(brush.streams.uniform(high=0.5))
 
 
-def _cover(distance_BHW: Tensor, canvas: _Canvas) -> Tensor:
-    """Share (B,H,W) of each pixel that lies inside of an edge this far away."""
-    return (0.5 - distance_BHW * canvas.scale).clamp(0, 1)
-
-
-def _over(image_BCHW: Tensor, colour: Tensor, cover_BHW: Tensor) -> Tensor:
-    """Lay a colour over the image."""
+def _over(image_BCHW: np.ndarray, colour: np.ndarray, distance_BHW: np.ndarray, alpha_B: np.ndarray, scale: float):
+    """Lay a colour over the image inside of an edge, with the pixels on the edge covered by their share."""
+    cover_BHW = np.clip(0.5 - distance_BHW * scale, 0, 1) * _column(alpha_B)
     return image_BCHW + (colour - image_BCHW) * cover_BHW[:, None]
 
 
-def _clutter_colour(streams: Streams, palette_B2C: Tensor) -> Tensor:
+def _clutter_colour(brush: _Brush, loudest: float = 0.75) -> np.ndarray:
     """A colour (B,3,1,1) for a distractor: often near the background's, at times as loud as an object's."""
-    share_B = streams.uniform()[:, None]
-    near_BC = palette_B2C[:, 0] + (palette_B2C[:, 1] - palette_B2C[:, 0]) * share_B
+    streams, palette = brush.streams, brush.palette
+    near_BC = palette[:, 0] + (palette[:, 1] - palette[:, 0]) * streams.uniform()[:, None]
     loud_BC = _rgb(streams.uniform(), streams.uniform(low=0.2), streams.uniform(low=0.1))
-    loudness_B = streams.uniform(low=0.15, high=0.9)[:, None]
-    return (near_BC + (loud_BC - near_BC) * loudness_B)[:, :, None, None]
+    return (near_BC + (loud_BC - near_BC) * streams.uniform(low=0.15, high=loudest)[:, None])[:, :, None, None]
 
 
-def _line(image_BCHW: Tensor, canvas: _Canvas, streams: Streams, palette_B2C: Tensor) -> Tensor:
+def _line(image_BCHW: np.ndarray, brush: _Brush) -> np.ndarray:
     """Draw a line across the image."""
-    distance_BHW = (_along(canvas, streams) - _column(streams.uniform(low=-1))).abs()
-    cover_BHW = _cover(distance_BHW - _column(streams.uniform(low=0.01, high=0.07)), canvas)
-    strength_BHW = _column(streams.uniform(low=0.2, high=0.9))
-    return _over(image_BCHW, _clutter_colour(streams, palette_B2C), cover_BHW * strength_BHW)
+    distance_BHW = np.abs(_along(brush) - _column(brush.streams.uniform(low=-1)))
+    distance_BHW = distance_BHW - _column(brush.streams.uniform(low=0.01, high=0.07))
+    alpha_B = brush.streams.uniform(low=0.2, high=0.9)
+    return _over(image_BCHW, _clutter_colour(brush), distance_BHW, alpha_B, brush.canvas.scale)
 
 
 class _Pose(NamedTuple):
     """Coordinates (B,H,W) of the pixels as an object sees them, and its size (B,1,1)."""
 
-    x: Tensor
-    y: Tensor
-    size: Tensor
+    x: np.ndarray
+    y: np.ndarray
+    size: np.ndarray
 
 
-def _pose(canvas: _Canvas, streams: Streams, low: float, high: float, reach: float) -> _Pose:
-    """Place an object: size, place, rotation and a slight stretch."""
+def _pose(brush: _Brush, low: float, high: float, reach: float) -> _Pose:
+    """Place an object: size, place, rotation (upright more often than not) and a slight stretch."""
+    streams, canvas = brush.streams, brush.canvas
     size_B = streams.uniform(low=low, high=high)
-    room_B = (reach - size_B).clamp(min=0)
+    room_B = np.maximum(reach - size_B, 0)
     x_BHW = canvas.x - _column(streams.uniform(low=-1) * room_B)
     y_BHW = canvas.y - _column(streams.uniform(low=-1) * room_B)
-    turn_B = streams.uniform(high=2 * pi).double()
-    across, up = _column(turn_B.cos().float() / size_B), _column(turn_B.sin().float() / size_B)
-    stretch = _column(streams.uniform(low=0.85, high=1.15))
-    return _Pose((x_BHW * across + y_BHW * up) * stretch, y_BHW * across - x_BHW * up, _column(size_B))
+    lean_B = streams.uniform(low=-1)
+    across, down = _direction(lean_B * lean_B * lean_B * pi)
+    stretch, size = _column(streams.uniform(low=0.85, high=1.15)), _column(size_B)
+    return _Pose((x_BHW * across + y_BHW * down) / size * stretch, (y_BHW * across - x_BHW * down) / size, size)
 
 
 def _wobbled(pose: _Pose, streams: Streams) -> _Pose:
-    """Bend the outline, slightly as a rule and strongly at times."""
-    size = pose.x.shape[-1]
-    strength_BHW = _column(streams.uniform().square()) * 0.45
-    bend_x, bend_y = _noise(streams, 2, 5, size).unbind(1)
-    return _Pose(pose.x + bend_x * strength_BHW, pose.y + bend_y * strength_BHW, pose.size)
+    """Bend the outline: slightly as a rule, strongly at times."""
+    strength = _column(streams.uniform() ** 2) * 0.55
+    bend = _noise(streams, 2, 5, pose.x.shape[-1])
+    return _Pose(pose.x + bend[:, 0] * strength, pose.y + bend[:, 1] * strength, pose.size)
 
 
-def _fragment(image_BCHW: Tensor, canvas: _Canvas, streams: Streams, palette_B2C: Tensor) -> Tensor:
+def _fragment(image_BCHW: np.ndarray, brush: _Brush) -> np.ndarray:
     """Draw a piece of a shape of any class, cut off by a straight line through its middle."""
-    pose = _pose(canvas, streams, 0.15, 0.42, 1.1)
-    kind_B = streams.integers(below=len(CLASSES))
-    distance_BHW = distances(kind_B, pose.x, pose.y)
-    turn_B = streams.uniform(high=2 * pi).double()
-    cut_BHW = pose.x * _column(turn_B.cos().float()) + pose.y * _column(turn_B.sin().float())
-    cut_BHW = cut_BHW - _column(streams.uniform(low=-0.35, high=0.2))
-    cover_BHW = _cover(torch.maximum(distance_BHW, cut_BHW) * pose.size, canvas)
-    return _over(image_BCHW, _clutter_colour(streams, palette_B2C), cover_BHW * _column(streams.uniform(low=0.5)))
+    pose = _pose(brush, 0.15, 0.42, 1.1)
+    distance_BHW = distances(brush.streams.integers(below=len(CLASSES)), pose.x, pose.y)
+    across, down = _direction(brush.streams.uniform(high=2 * pi))
+    cut_BHW = pose.x * across + pose.y * down - _column(brush.streams.uniform(low=-0.35, high=0.2))
+    distance_BHW = np.maximum(distance_BHW, cut_BHW) * pose.size
+    alpha_B = brush.streams.uniform(low=0.4)
+    return _over(image_BCHW, _clutter_colour(brush), distance_BHW, alpha_B, brush.canvas.scale)
 
 
-def _object(
-    image_BCHW: Tensor, canvas: _Canvas, streams: Streams, palette_B2C: Tensor, labels_B: Tensor
-) -> tuple[Tensor, Tensor]:
+def _decoy(image_BCHW: np.ndarray, brush: _Brush) -> np.ndarray:
+    """Draw a whole shape of any class, but flat, smaller and fainter than the object: the label is not its class."""
+    pose = _pose(brush, 0.24, 0.4, 1.0)
+    distance_BHW = distances(brush.streams.integers(below=len(CLASSES)), pose.x, pose.y) * pose.size
+    alpha_B = brush.streams.uniform(low=-0.9, high=0.9).clip(0)  # every other image has none
+    return _over(image_BCHW, _clutter_colour(brush, 0.7), distance_BHW, alpha_B, brush.canvas.scale)
+
+
+def _object(image_BCHW: np.ndarray, brush: _Brush, labels_B: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Draw the object with its shadow, shaded from one side and darker at its rim; return image and mask."""
-    pose = _wobbled(_pose(canvas, streams, 0.34, 0.68, 1.0), streams)
+    streams = brush.streams
+    pose = _wobbled(_pose(brush, 0.42, 0.74, 1.0), streams)
     distance_BHW = distances(labels_B, pose.x, pose.y) * pose.size
-    shadow_BHW = (1 - distance_BHW * 6).clamp(0, 1) * _column(streams.uniform(high=0.5))
+    shadow_BHW = np.clip(1 - distance_BHW * 6, 0, 1) * _column(streams.uniform(high=0.5))
     image_BCHW = image_BCHW * (1 - shadow_BHW[:, None])
-    light_BHW = 1 + 0.3 * pose.x.clamp(-1, 1) * _column(streams.uniform(low=-1))
-    rim_BHW = (1 + distance_BHW * 9).clamp(0, 1) * 0.35
-    colour_BC = _object_colour(streams, palette_B2C)
-    paint_BCHW = colour_BC[:, :, None, None] * (light_BHW * (1 - rim_BHW))[:, None]
-    cover_BHW = _cover(distance_BHW, canvas) * _column(1 - 0.6 * streams.uniform().square())
-    return _over(image_BCHW, paint_BCHW, cover_BHW), distance_BHW < 0
+    light_BHW = 1 + 0.3 * np.clip(pose.x, -1, 1) * _column(streams.uniform(low=-1))
+    rim_BHW = np.clip(1 + distance_BHW * 9, 0, 1) * 0.35
+    paint_BCHW = _object_colour(brush)[:, :, None, None] * (light_BHW * (1 - rim_BHW))[:, None]
+    alpha_B = 1 - 0.7 * streams.uniform() ** 4  # now and then half transparent
+    return _over(image_BCHW, paint_BCHW, distance_BHW, alpha_B, brush.canvas.scale), distance_BHW < 0
 
 
-def _object_colour(streams: Streams, palette_B2C: Tensor) -> Tensor:
+def _object_colour(brush: _Brush) -> np.ndarray:
     """A colour (B,3) whose brightness stands off the background's, on the side that has more room."""
-    ground_B = palette_B2C.mean(dim=(1, 2))
-    step_B = streams.uniform(low=0.2, high=0.55)
-    value_B = torch.where(ground_B < 0.45, ground_B + step_B + 0.1, ground_B - step_B + 0.1)
-    return _rgb(streams.uniform(), streams.uniform(low=0.3, high=0.9), value_B.clamp(0.08, 1))
+    ground_B = brush.palette.mean(axis=(1, 2))
+    step_B = brush.streams.uniform(low=0.3, high=0.65)
+    value_B = np.where(ground_B < 0.5, ground_B + step_B + 0.1, ground_B - step_B + 0.1)
+    return _rgb(brush.streams.uniform(), brush.streams.uniform(low=0.4, high=0.95), value_B.clip(0.16, 1))

@@ -1,6 +1,6 @@
 """The panels by name: what each is called, how it is drawn for an image and for a signal, and what is written below."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np

@@ -16,7 +16,7 @@ from ..core.inputs import channel_statistics
 from ..core.mix import Mixed
 from ..core.shares import saliency_shares
 
-Array = NDArray[np.float32]
+Array = NDArray[np.floating]
 _OVERSHOOT = 1e-2  # rounding and resampling leave [0, 1] by less than this, normalised images by more
 
 
@@ -78,7 +78,7 @@ def read_example(
     shown = torch.cat([pair, *_moved(alone, pair), alone.images])
     drawable = _drawable(shown, mean, std)
     shares = saliency_shares(maps[:, None] if maps.dim() == 2 else maps, mixed.layout).numpy()
-    called = [names[place] for place in places] if names is not None else ["", ""]
+    called = [names[int(place)] for place in places] if names is not None else ["", ""]
     weight = alone.mask[0].numpy()
     first, second = (
         Side(
@@ -99,7 +99,7 @@ def _check(mixed: Mixed, images: Tensor, saliency: Tensor, sample: int, names: S
     batch = len(mixed.index)
     if images.shape != mixed.images.shape:
         raise ValueError(
-            f"images have shape {tuple(images.shape)}, the mix {tuple(mixed.images.shape)}: pass the images it was made from"
+            f"images have shape {tuple(images.shape)}, the mix {tuple(mixed.images.shape)}: pass what was mixed"
         )
     expected = (batch, *images.shape[2:])
     if saliency.shape != expected:

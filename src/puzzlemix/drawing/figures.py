@@ -10,7 +10,7 @@ from ..core.mix import Mixed
 from . import palette
 from .catalogue import DEFAULT, Panel, panel_named
 from .example import Example, read_example
-from .lettering import Word, fitted, write_caption, write_title
+from .lettering import Word, write_caption, write_title
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -113,7 +113,7 @@ def new_figure(width: float, height: float) -> "Figure":
 
 
 def _breadth(width: float, columns: int, signal: bool) -> float:
-    """How wide each of so many panels is: a whole number of pixels, as everything else here, so that edges are sharp."""
+    """How wide each of so many panels is: whole pixels, as everything here, so that edges are sharp."""
     breadth = (width - 2 * _MARGIN - _GAP * (columns - 1)) / columns
     if breadth < _NARROWEST:
         raise ValueError(f"{columns} panels do not fit into {width} inches: pass a larger width or fewer panels")
@@ -164,4 +164,4 @@ class _Band(NamedTuple):
             axes = figure.add_axes(tuple(np.array([left, bottom, breadth, self.body]) / scale))
             panel.draw(axes, cell.example)
             write_title(axes, cell.title, panel.colour, left=self.signal)
-            write_caption(axes, fitted(words, breadth), above=self.signal)
+            write_caption(axes, words, breadth, above=self.signal)

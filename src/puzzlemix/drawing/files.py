@@ -24,8 +24,10 @@ def figure_bytes(figure: "Figure", kind: str = "png") -> bytes:
     if kind not in _METADATA:
         raise ValueError(f"a figure cannot be written as {kind!r}: choose one of {', '.join(_METADATA)}")
     target = io.BytesIO()
-    style: dict[str, Any] = {"facecolor": figure.get_facecolor(), "edgecolor": "none", "transparent": False}
-    figure.savefig(target, format=kind, dpi=figure.dpi, metadata=_METADATA[kind] or None, bbox_inches=None, **style)
+    # all that savefig would otherwise take from the user's style sheet
+    style: dict[str, Any] = {"facecolor": "auto", "edgecolor": "auto", "transparent": False, "orientation": "portrait"}
+    box = figure.bbox_inches
+    figure.savefig(target, format=kind, dpi=figure.dpi, metadata=_METADATA[kind] or None, bbox_inches=box, **style)
     return target.getvalue()
 
 

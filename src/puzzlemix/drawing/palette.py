@@ -24,6 +24,13 @@ def text_style(size: float, colour: str = INK) -> dict[str, Any]:
     return {**font, "color": colour, "parse_math": False, "usetex": False}
 
 
+def tint(colour: str) -> "Colormap":
+    """Shades of one colour: 0 is paper."""
+    from matplotlib.colors import LinearSegmentedColormap
+
+    return LinearSegmentedColormap.from_list("puzzlemix_tint", (PAPER, colour))
+
+
 def mask_colours() -> "Colormap":
     """Colours of the first image's weight: 0 is the second image's colour, 1 the first's, and a blend is pale."""
     from matplotlib.colors import LinearSegmentedColormap

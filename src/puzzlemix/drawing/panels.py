@@ -13,7 +13,7 @@ from .example import Array, Example, Side
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_OVERLAY = 0.62  # how much of the image the most salient place hides
+_OVERLAY = 0.5  # how much of the image the most salient place hides
 _GHOST = 0.22  # how much of the original is left where the mask hides it
 _BLUR = 0.016  # of the image's longer side
 _STRONG = 0.985  # quantile of saliency that gets the full colour: a few extreme pixels would darken all the others
@@ -22,8 +22,16 @@ _STRONG = 0.985  # quantile of saliency that gets the full colour: a few extreme
 def image_panel(axes: "Axes", image: Array) -> None:
     """Draw an image (H,W,3) in [0, 1]."""
     height, width = image.shape[:2]
-    axes.imshow(image, extent=(0, width, height, 0), interpolation="antialiased", aspect="equal")
+    style = {"origin": "upper", "interpolation": _interpolation(axes, width), "aspect": "equal"}
+    axes.imshow(np.clip(image, 0, 1), extent=(0, width, height, 0), **style)
     _frame(axes, width, height)
+
+
+def _interpolation(axes: "Axes", width: int) -> str:
+    """Sharp pixels where each becomes a whole number of the picture's, or several: smooth ones elsewhere."""
+    scale = axes.bbox.width / width
+    whole = scale > 0.5 and abs(scale - round(scale)) < 1e-6 * scale
+    return "nearest" if whole or scale > 3 else "antialiased"
 
 
 def saliency_panel(axes: "Axes", image: Array, saliency: Array) -> None:
@@ -103,7 +111,8 @@ def _cells(axes: "Axes", values, size: tuple[int, int], colours, low: float, hig
     """Draw one value per block of `size` pixels; blocks may reach beyond the image, into the padding."""
     rows, cols = values.shape
     extent = (0, cols * size[1], rows * size[0], 0)
-    axes.imshow(values, extent=extent, cmap=colours, vmin=low, vmax=high, interpolation="nearest", aspect="equal")
+    style = {"cmap": colours, "vmin": low, "vmax": high, "origin": "upper", "interpolation": "nearest"}
+    axes.imshow(values, extent=extent, aspect="equal", **style)
 
 
 def _grid(axes: "Axes", layout: Layout, size: tuple[int, int], colour: str, width: float) -> None:

@@ -49,7 +49,7 @@ def pooled_panel(axes: "Axes", side: Side, layout: Layout, colour: str) -> None:
 def mask_panel(axes: "Axes", example: Example) -> None:
     """Draw the weight of the first signal in each cell."""
     layout = example.layout
-    _ground(axes, example.first.weight, layout.cols * layout.block[1], palette.mask_colours(), alpha=1)
+    _ground(axes, example.first.weight, _padded(layout), palette.mask_colours(), alpha=1)
     _frame(axes, layout.width, 0, 1)
     _borders(axes, layout, palette.PAPER, 0.9)
 
@@ -62,7 +62,10 @@ def moves_panel(axes: "Axes", side: Side, layout: Layout, colour: str) -> None:
     bands = list(ribbon_outlines(intervals[:, 0], intervals[:, 1]))
     style = {"facecolors": colour, "edgecolors": colour, "linewidths": 0.5, "alpha": 0.45}
     axes.add_collection(PolyCollection(bands, gid="moves", **style), autolim=False)
+    ends = intervals[:, 1].mean(1)
+    axes.scatter(ends, np.full(len(ends), 0.05), s=16, marker="v", color=colour, linewidths=0, zorder=3)
     _frame(axes, layout.width, 0, 1)
+    _ground(axes, 0.28 * side.weight, _padded(layout), palette.tint(colour))
     _borders(axes, layout)
     axes.hlines((0, 1), 0, layout.width, colors=palette.MUTED, linewidths=0.8, clip_on=False)
 
@@ -71,8 +74,13 @@ def mixed_panel(axes: "Axes", example: Example) -> None:
     """Draw the mixed signal before a ground in the colours of the mask."""
     layout = example.layout
     lines_panel(axes, example.mixed)
-    _ground(axes, example.first.weight, layout.cols * layout.block[1], palette.mask_colours(), alpha=0.3)
+    _ground(axes, example.first.weight, _padded(layout), palette.mask_colours(), alpha=0.3)
     _borders(axes, layout, palette.PAPER, 0.9)
+
+
+def _padded(layout: Layout) -> int:
+    """The length that the cells cover: the last may reach beyond the signal."""
+    return layout.cols * layout.block[1]
 
 
 def _ground(axes: "Axes", values_1K: Array, length: float, colours, alpha: float = 1.0) -> None:

@@ -3,9 +3,9 @@
 import torch
 from torch import Tensor
 
-from ..checks import require
+from ..checks import readable, require
 from .exact import solve_exact
-from .problem import BUDGET, LABELS, MaskProblem
+from .problem import BUDGET, CELLS, LABELS, MaskProblem
 from .swap import solve_swap
 
 __all__ = ["LABELS", "SOLVERS", "MaskProblem", "solve_mask"]
@@ -27,22 +27,47 @@ def solve_mask(problem: MaskProblem, solver: str = "exact") -> Tensor:
 
 
 def _check(problem: MaskProblem, convex: bool) -> None:
-    steps, down, across = problem
+    """Turn away what the solvers were not made for."""
+    _check_shapes(*problem)
+    limit = 2 * BUDGET // (problem.top + 1)
+    _check_range("steps", problem.steps, -limit // problem.top**2, limit // problem.top**2)
+    _check_range("edge weights", problem.down, 0, limit // 8)
+    _check_range("edge weights", problem.across, 0, limit // 8)
+    if convex:
+        require(
+            problem.steps[..., 1:] >= problem.steps[..., :-1],
+            lambda: "steps fall with the label, so the exact solver may miss the optimum: use solver='swap'",
+        )
+
+
+def _check_shapes(steps: Tensor, down: Tensor, across: Tensor) -> None:
+    if steps.ndim != 4:
+        raise ValueError(f"steps have shape {tuple(steps.shape)}: pass (batch, rows, cols, labels - 1)")
     batch, rows, cols, top = steps.shape
     if top + 1 not in LABELS:
         raise ValueError(f"{top + 1} labels are out of range: pass {LABELS[0]} to {LABELS[-1]}")
+    if not 0 < rows * cols <= CELLS:
+        raise ValueError(f"grid {rows}x{cols} has {rows * cols} cells: pass a grid of 1 to {CELLS}")
     if down.shape != (batch, rows - 1, cols) or across.shape != (batch, rows, cols - 1):
-        raise ValueError(f"edges {tuple(down.shape)} and {tuple(across.shape)} do not fit steps {tuple(steps.shape)}")
-    if any(tensor.dtype != torch.int32 for tensor in problem):
-        raise ValueError(f"dtypes {[tensor.dtype for tensor in problem]}: pass int32 integers")
-    require(steps.abs() <= BUDGET // top**2, lambda: f"steps pass {BUDGET // top**2}: scale the energy down")
-    for weights in (down, across):
-        require(
-            (weights >= 0) & (weights <= BUDGET // 8),
-            lambda: f"edge weights leave 0..{BUDGET // 8}: clamp or scale the energy",
+        raise ValueError(
+            f"edges {tuple(down.shape)} and {tuple(across.shape)} do not fit steps {tuple(steps.shape)}: "
+            f"pass {(batch, rows - 1, cols)} and {(batch, rows, cols - 1)}"
         )
-    if convex:
-        require(
-            steps.diff(dim=-1) >= 0,
-            lambda: "steps fall with the label, so the exact solver may miss the optimum: use solver='swap'",
-        )
+    for tensor in (steps, down, across):
+        if tensor.dtype != torch.int32:
+            raise TypeError(f"a mask problem holds {tensor.dtype}: pass int32 integers")
+
+
+def _check_range(name: str, values: Tensor, least: int, most: int) -> None:
+    """Require `least <= values <= most`."""
+    if values.numel() == 0:
+        return
+    low, high = values.aminmax()
+    require(
+        (low >= least) & (high <= most),
+        lambda: f"{name}{_span(low, high)} leave {least}..{most}: scale the energy down, or clamp it",
+    )
+
+
+def _span(low: Tensor, high: Tensor) -> str:
+    return f" {int(low)}..{int(high)}" if readable(low) else ""

@@ -6,7 +6,7 @@ deficit any more, the cells that can still reach one are the smallest optimal se
 the flow that was found, hence neither on the other images of the group nor on where a warm start came from.
 
 Layout: one int32 array `cells`, [row, column, field, image], with a border of one cell on each side that no residual
-leads to. A cell's base position is `at`; field f of it starts at `at + f * LANES`.
+leads to. A cell's base position is `at`; its field `EAST`, of all images, starts at `at + EAST`.
 """
 
 import numpy as np
@@ -14,11 +14,10 @@ import numpy as np
 from ..compiled import compiled
 from ..simd import LANES, any_lane, load, maximum, minimum, splat, store, where
 
-EXCESS, HEIGHT, EAST, WEST, SOUTH, NORTH = range(6)
 STRIDE = 6 * LANES  # from one cell to the next
-UNREACHED = 1 << 20  # the height of a cell from which no deficit can be reached
+EXCESS, HEIGHT, EAST, WEST, SOUTH, NORTH = range(0, STRIDE, LANES)
+UNREACHED = 1 << 20  # the height of a cell from which no deficit can be reached: more than there are cells
 PUSHES = 6  # discharge sweeps between two exact relabellings
-_H, _E, _W, _S, _N = HEIGHT * LANES, EAST * LANES, WEST * LANES, SOUTH * LANES, NORTH * LANES
 
 
 @compiled
@@ -31,67 +30,66 @@ def cell_at(row, col, cols):
 def clear(cells):
     """Take away all excess and arcs; everything is out of reach."""
     cells[:] = 0
-    for at in range(HEIGHT * LANES, cells.size, STRIDE):
-        cells[at : at + LANES] = UNREACHED
+    for at in range(0, cells.size, STRIDE):
+        store(cells, at + HEIGHT, splat(UNREACHED))
 
 
 @compiled
-def empty_cells(rows, cols):
-    """Cells without excess or arcs."""
-    cells = np.empty((rows + 2) * (cols + 2) * STRIDE, np.int32)
-    clear(cells)
-    return cells
+def new_cells(rows, cols):
+    """Room for a grid and its border; to be cleared."""
+    return np.empty((rows + 2) * (cols + 2) * STRIDE, np.int32)
 
 
 @compiled
 def is_raised(cells, at):
     """Whether the cut raises a cell in the image whose lane `at` points to."""
-    return cells[at + HEIGHT * LANES] < UNREACHED
+    return cells[at + HEIGHT] < UNREACHED
 
 
 @compiled
-def _climb(cells, at, near, there):
-    """One more than the height of the cell `there`, if the arc with residual `near` leads there."""
-    return where(load(cells, at + near) > 0, load(cells, there + _H) + 1, splat(UNREACHED))
+def _climb(cells, near, there):
+    """One more than the height of the cell `there`, if the arc of residual `near` leads there."""
+    return where(load(cells, near) > 0, load(cells, there + HEIGHT) + 1, splat(UNREACHED))
+
+
+@compiled
+def _lower(cells, at, bound):
+    """Lower a cell's height to `bound`; the height, and whether it changed in any image."""
+    before = load(cells, at + HEIGHT)
+    height = minimum(before, bound)
+    store(cells, at + HEIGHT, height)
+    return height, any_lane(height != before)
 
 
 @compiled
 def _relax_row(cells, row, cols, down):
-    """Let a row's heights fall to what its arcs allow, going east and coming back; whether any fell."""
-    fell = False
+    """Lower a row's heights to what its arcs allow, going east and coming back; whether any changed."""
+    changed = False
     at = row * down
     height = splat(UNREACHED)
     for _ in range(cols):
         at += STRIDE
-        before = load(cells, at + _H)
-        upright = minimum(_climb(cells, at, _S, at + down), _climb(cells, at, _N, at - down))
-        west = where(load(cells, at + _W) > 0, height + 1, splat(UNREACHED))
-        height = minimum(before, minimum(upright, west))
-        store(cells, at + _H, height)
-        fell |= any_lane(height != before)
+        upright = minimum(_climb(cells, at + SOUTH, at + down), _climb(cells, at + NORTH, at - down))
+        west = where(load(cells, at + WEST) > 0, height + 1, upright)  # carried along: quicker than loading it again
+        height, lower = _lower(cells, at, minimum(upright, west))
+        changed |= lower
     for _ in range(cols - 1):
         at -= STRIDE
-        before = load(cells, at + _H)
-        height = minimum(before, where(load(cells, at + _E) > 0, height + 1, splat(UNREACHED)))
-        store(cells, at + _H, height)
-        fell |= any_lane(height != before)
-    return fell
+        height, lower = _lower(cells, at, where(load(cells, at + EAST) > 0, height + 1, splat(UNREACHED)))
+        changed |= lower
+    return changed
 
 
 @compiled
-def _relabel(cells, rows, cols, down, dirty):
-    """Set every height to the exact distance to the nearest deficit."""
-    for row in range(1, rows + 1):
-        dirty[row] = True
-        for col in range(1, cols + 1):
-            at = row * down + col * STRIDE
-            store(cells, at + _H, where(load(cells, at) < 0, splat(0), splat(UNREACHED)))
-    backwards = False
+def _relax_all(cells, rows, cols, down, dirty):
+    """Lower all heights as far as they go, down and up the rows whose neighbours changed."""
+    dirty[:] = True
     changed = True
+    backwards = False
     while changed:
         changed = False
-        for step in range(rows):
-            row = rows - step if backwards else step + 1
+        for turn in range(rows):
+            row = rows - turn if backwards else turn + 1
             if dirty[row]:
                 dirty[row] = False
                 if _relax_row(cells, row, cols, down):
@@ -100,37 +98,48 @@ def _relabel(cells, rows, cols, down, dirty):
 
 
 @compiled
-def _push(cells, at, excess, downhill, near, there, back):
-    """Send what fits over the arc with residual `near` to the cell `there` (residual `back`); return what is left."""
-    capacity = load(cells, at + near)
+def _relabel(cells, rows, cols, down, dirty):
+    """Set every height to the exact distance to the nearest deficit."""
+    for row in range(rows):
+        for col in range(cols):
+            at = cell_at(row, col, cols)
+            store(cells, at + HEIGHT, where(load(cells, at + EXCESS) < 0, splat(0), splat(UNREACHED)))
+    _relax_all(cells, rows, cols, down, dirty)
+
+
+@compiled
+def _push(cells, excess, downhill, near, there, back):
+    """Send what fits over the arc of residual `near` to the cell `there`, whose arc back is `back`; what is left."""
+    capacity = load(cells, near)
     flow = minimum(excess, where(downhill, capacity, splat(0)))
-    store(cells, at + near, capacity - flow)
-    store(cells, there + back, load(cells, there + back) + flow)
-    store(cells, there, load(cells, there) + flow)
+    store(cells, near, capacity - flow)
+    store(cells, back, load(cells, back) + flow)
+    store(cells, there + EXCESS, load(cells, there + EXCESS) + flow)
     return excess - flow
 
 
 @compiled
 def _discharge(cells, at, down):
     """Lift a cell to where its excess can flow, and let it flow."""
-    balance = load(cells, at)
-    east, west = _climb(cells, at, _E, at + STRIDE), _climb(cells, at, _W, at - STRIDE)
-    south, north = _climb(cells, at, _S, at + down), _climb(cells, at, _N, at - down)
-    lowest = minimum(minimum(east, west), minimum(south, north))
-    height = where(balance < 0, splat(0), maximum(load(cells, at + _H), minimum(lowest, splat(UNREACHED))))
-    store(cells, at + _H, height)
+    to_east, to_west, to_south, to_north = at + STRIDE, at - STRIDE, at + down, at - down
+    east, west = _climb(cells, at + EAST, to_east), _climb(cells, at + WEST, to_west)
+    south, north = _climb(cells, at + SOUTH, to_south), _climb(cells, at + NORTH, to_north)
+    lowest = minimum(minimum(minimum(east, west), minimum(south, north)), splat(UNREACHED))
+    balance = load(cells, at + EXCESS)
+    height = where(balance < 0, splat(0), maximum(load(cells, at + HEIGHT), lowest))
+    store(cells, at + HEIGHT, height)
     excess = maximum(balance, splat(0))
-    left = _push(cells, at, excess, east == height, _E, at + STRIDE, _W)
-    left = _push(cells, at, left, west == height, _W, at - STRIDE, _E)
-    left = _push(cells, at, left, south == height, _S, at + down, _N)
-    left = _push(cells, at, left, north == height, _N, at - down, _S)
-    store(cells, at, balance - (excess - left))
+    left = _push(cells, excess, east == height, at + EAST, to_east, to_east + WEST)
+    left = _push(cells, left, west == height, at + WEST, to_west, to_west + EAST)
+    left = _push(cells, left, south == height, at + SOUTH, to_south, to_south + NORTH)
+    left = _push(cells, left, north == height, at + NORTH, to_north, to_north + SOUTH)
+    store(cells, at + EXCESS, balance - (excess - left))
 
 
 @compiled
 def _is_active(cells, at):
     """Whether any image has excess in this cell that may still reach a deficit."""
-    return any_lane((load(cells, at) > 0) & (load(cells, at + _H) < UNREACHED))
+    return any_lane((load(cells, at + EXCESS) > 0) & (load(cells, at + HEIGHT) < UNREACHED))
 
 
 @compiled
@@ -140,22 +149,25 @@ def _discharge_all(cells, rows, cols, down, backwards):
     It goes by diagonals, whose cells do not wait for each other: the same flow as row by row, but quicker.
     """
     found = False
-    step = down - STRIDE
-    for turn in range(rows + cols - 1):
-        diagonal = rows + cols - 2 - turn if backwards else turn
+    diagonals = rows + cols - 1
+    for turn in range(diagonals):
+        diagonal = diagonals - 1 - turn if backwards else turn
         first, last = max(0, diagonal - cols + 1), min(rows - 1, diagonal)
         at = cell_at(first, diagonal - first, cols)
         for _ in range(last - first + 1):
             if _is_active(cells, at):
                 _discharge(cells, at, down)
                 found = True
-            at += step
+            at += down - STRIDE
     return found
 
 
 @compiled
 def cut(cells, rows, cols, dirty):
-    """Find the minimum cut; afterwards a cell is to be raised where its height is below UNREACHED."""
+    """Find the minimum cut; `is_raised` then tells which cells to raise.
+
+    It ends: exact heights never fall, and while any cell is active, the first one after a relabelling can push.
+    """
     down = (cols + 2) * STRIDE
     active = True
     while active:

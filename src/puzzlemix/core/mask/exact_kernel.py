@@ -4,37 +4,45 @@ import numpy as np
 
 from ..compiled import compiled
 from ..simd import LANES, load, splat, store, where
-from .cut import EAST, EXCESS, HEIGHT, NORTH, SOUTH, STRIDE, UNREACHED, WEST, cell_at, cut, empty_cells, is_raised
+from .cut import (
+    EAST,
+    EXCESS,
+    HEIGHT,
+    NORTH,
+    SOUTH,
+    STRIDE,
+    UNREACHED,
+    WEST,
+    cell_at,
+    clear,
+    cut,
+    is_raised,
+    new_cells,
+)
 
 
 @compiled
-def _load_row(cells, first, values, field, factor):
-    """Write `values` (images, cells) times `factor` into a field of the cells from base position `first` on."""
-    for lane in range(len(values)):
+def _load_row(cells, first, values, factor):
+    """Write `values` (images, cells) times `factor` into one field of a row, from position `first` on."""
+    for lane in range(values.shape[0]):
         for col in range(values.shape[1]):
-            cells[first + col * STRIDE + field * LANES + lane] = values[lane, col] * factor
-
-
-@compiled
-def _mirror(cells, near, there, forth, back):
-    """Give the arc back the capacity of the arc forth."""
-    store(cells, there + back * LANES, load(cells, near + forth * LANES))
+            cells[first + col * STRIDE + lane] = values[lane, col] * factor
 
 
 @compiled
 def _load(cells, steps, down, across):
     """Write the images' first marginal costs and edge weights into their lanes."""
     _, rows, cols, top = steps.shape
+    clear(cells)
     for row in range(rows):
         first = cell_at(row, 0, cols)
-        _load_row(cells, first, steps[:, row, :, 0], EXCESS, top * top)
-        _load_row(cells, first, across[:, row], EAST, 1)
+        _load_row(cells, first + EXCESS, steps[:, row, :, 0], top * top)
+        _load_row(cells, first + EAST, across[:, row], 1)
         if row + 1 < rows:
-            _load_row(cells, first, down[:, row], SOUTH, 1)
-        for col in range(cols):
-            at = cell_at(row, col, cols)
-            _mirror(cells, at, at + STRIDE, EAST, WEST)
-            _mirror(cells, at, at + (cols + 2) * STRIDE, SOUTH, NORTH)
+            _load_row(cells, first + SOUTH, down[:, row], 1)
+        for at in range(first, first + cols * STRIDE, STRIDE):
+            store(cells, at + STRIDE + WEST, load(cells, at + EAST))
+            store(cells, at + (cols + 2) * STRIDE + NORTH, load(cells, at + SOUTH))
 
 
 @compiled
@@ -50,7 +58,7 @@ def _raise_row(cells, first, steps, labels):
                 label = labels[lane, col] + 1
                 labels[lane, col] = label
                 if label < top:
-                    cells[at] += top * top * (steps[lane, col, label] - steps[lane, col, label - 1])
+                    cells[at + EXCESS] += top * top * (steps[lane, col, label] - steps[lane, col, label - 1])
     return found
 
 
@@ -65,20 +73,15 @@ def _raise_labels(cells, steps, labels):
 
 
 @compiled
-def _raised(cells, at):
-    """Whether the cut raises a cell, as a mask of images."""
-    return load(cells, at + HEIGHT * LANES) < UNREACHED
-
-
-@compiled
 def _part_arcs(cells, near, there, forth, back):
     """After a cut between two cells the arc out of the raised one is used up, and its reverse holds both residuals."""
-    near_raised, there_raised = _raised(cells, near), _raised(cells, there)
-    out, home = load(cells, near + forth * LANES), load(cells, there + back * LANES)
-    both, none = out + home, splat(0)
-    out = where(near_raised, where(there_raised, out, none), where(there_raised, both, out))
-    store(cells, near + forth * LANES, out)
-    store(cells, there + back * LANES, both - out)
+    near_raised = load(cells, near + HEIGHT) < UNREACHED
+    there_raised = load(cells, there + HEIGHT) < UNREACHED
+    out = load(cells, forth)
+    both = out + load(cells, back)
+    out = where(near_raised, where(there_raised, out, splat(0)), where(there_raised, both, out))
+    store(cells, forth, out)
+    store(cells, back, both - out)
 
 
 @compiled
@@ -87,30 +90,23 @@ def _carry_flow_over(cells, rows, cols):
     for row in range(rows):
         for col in range(cols):
             at = cell_at(row, col, cols)
+            right, below = at + STRIDE, at + (cols + 2) * STRIDE
             if col + 1 < cols:
-                _part_arcs(cells, at, at + STRIDE, EAST, WEST)
+                _part_arcs(cells, at, right, at + EAST, right + WEST)
             if row + 1 < rows:
-                _part_arcs(cells, at, at + (cols + 2) * STRIDE, SOUTH, NORTH)
-
-
-@compiled
-def _solve_group(steps, down, across, labels):
-    """Solve up to LANES images side by side."""
-    _, rows, cols, top = steps.shape
-    cells = empty_cells(rows, cols)
-    dirty = np.zeros(rows + 2, np.bool_)
-    _load(cells, steps, down, across)
-    labels[:] = 0
-    for level in range(top):
-        cut(cells, rows, cols, dirty)
-        if not _raise_labels(cells, steps, labels) or level + 1 == top:
-            break
-        _carry_flow_over(cells, rows, cols)
+                _part_arcs(cells, at, below, at + SOUTH, below + NORTH)
 
 
 @compiled
 def solve_groups(start, stop, steps, down, across, labels):
-    """Solve groups of LANES images: `steps` (B,R,K,M), `down` (B,R-1,K), `across` (B,R,K-1) -> `labels` (B,R,K)."""
+    """Solve groups of LANES images: `steps` (B,R,K,M), `down` (B,R-1,K), `across` (B,R,K-1) -> `labels` (B,R,K), 0."""
+    _, rows, cols, top = steps.shape
+    cells, dirty = new_cells(rows, cols), np.empty(rows + 2, np.bool_)
     for group in range(start, stop):
         own = slice(group * LANES, (group + 1) * LANES)
-        _solve_group(steps[own], down[own], across[own], labels[own])
+        _load(cells, steps[own], down[own], across[own])
+        for _ in range(top):
+            cut(cells, rows, cols, dirty)
+            if not _raise_labels(cells, steps[own], labels[own]):
+                break
+            _carry_flow_over(cells, rows, cols)

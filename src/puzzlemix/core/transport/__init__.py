@@ -19,7 +19,8 @@ def solve_transport(problem: TransportProblem, solver: str = "paper") -> Tensor:
     `"paper"` is the limit of the paper's Algorithm 1: of all moves, the cheapest first, ties to the lowest cell and
     then to the lowest target. It is the method as published, it is unique, and it is the faster one: use it unless the
     cost itself matters. `"exact"` finds a plan of the least total cost, usually about 1 % less; of several equally
-    cheap ones it returns any.
+    cheap ones it returns any. It too is quick where distance matters as much as saliency; where moves are nearly free
+    it leaves the image to a dense solver, which takes milliseconds at 16x16 and many seconds at 64x64.
     """
     if solver not in SOLVERS:
         raise ValueError(f"transport solver {solver!r} is unknown: choose one of {', '.join(map(repr, SOLVERS))}")
@@ -47,4 +48,5 @@ def _check(problem: TransportProblem) -> None:
 def _within(values: Tensor, most: int) -> Tensor:
     if values.numel() == 0:
         return torch.ones((), dtype=torch.bool, device=values.device)
-    return (values.amin() >= 0) & (values.amax() <= most)
+    least, largest = values.aminmax()
+    return (least >= 0) & (largest <= most)

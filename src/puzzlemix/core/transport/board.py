@@ -35,7 +35,7 @@ def walks(rows: int, cols: int) -> np.ndarray:
 
 def solve_images(kernel: Callable, gain_BN: Tensor, level_BN: Tensor, distance: int, rows: int, cols: int) -> Tensor:
     """Run a kernel over the images: the plans (B,N) that it fills in."""
-    from ..compiled import run_over
+    from ..threads import run_over
 
     source_BN = empty_plan(gain_BN)
     if source_BN.numel() > 0:

@@ -1,0 +1,45 @@
+"""Times of several functions side by side: a noisy machine is noisy for all of them."""
+
+import time
+from collections.abc import Callable, Mapping
+from statistics import median
+from typing import NamedTuple
+
+
+class Effort(NamedTuple):
+    """How long to measure: rounds, seconds per function and round, training steps, processes that are started."""
+
+    rounds: int = 9
+    turn: float = 0.15
+    steps: int = 3
+    processes: int = 5
+
+
+QUICK = Effort(rounds=1, turn=0.01, steps=1, processes=1)
+
+
+class Times(NamedTuple):
+    """The best and the median of several runs, in seconds."""
+
+    best: float
+    median: float
+
+
+def side_by_side(effort: Effort, functions: Mapping[str, Callable[[], object]]) -> dict[str, Times]:
+    """In every round each function runs in turn for `effort.turn` seconds, at least once, after one run to warm up."""
+    for function in functions.values():
+        function()
+    runs: dict[str, list[float]] = {name: [] for name in functions}
+    for _ in range(effort.rounds):
+        for name, function in functions.items():
+            runs[name] += _take_turn(function, effort.turn)
+    return {name: Times(min(times), median(times)) for name, times in runs.items()}
+
+
+def _take_turn(function: Callable[[], object], seconds: float) -> list[float]:
+    times = []
+    while not times or sum(times) < seconds:
+        start = time.perf_counter()
+        function()
+        times.append(time.perf_counter() - start)
+    return times

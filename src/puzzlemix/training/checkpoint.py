@@ -1,0 +1,113 @@
+"""Checkpoints that are whole or not there: written beside their place, renamed into it, and named after their content.
+
+A file is called `epoch0003-step00000150.<digest>.pt`, the digest being the first 16 hex digits of its SHA-256. So one
+rename makes both the content and its checksum visible, and `torch.load` opens the file as it is.
+"""
+
+import hashlib
+import io
+import os
+import re
+import secrets
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+
+_NAME = re.compile(r"epoch(\d+)-step(\d+)\.([0-9a-f]{16})\.pt")
+_KEPT = 2
+
+
+class Checkpoint(NamedTuple):
+    """A checkpoint's file and what it holds."""
+
+    path: Path
+    state: dict[str, Any]
+
+
+def save_checkpoint(folder: Path, state: dict[str, Any], epoch: int, step: int) -> Path:
+    """Write a checkpoint of the whole run's step number `step`, and remove all but the last two."""
+    buffer = io.BytesIO()
+    torch.save(state, buffer)
+    content = buffer.getbuffer()
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"epoch{epoch:04}-step{step:08}.{_digest(content)}.pt"
+    write_atomically(path, content)
+    _remove_old(folder, path)
+    return path
+
+
+def load_latest(folder: Path, tell: Callable[[str], None]) -> Checkpoint | None:
+    """Load the newest checkpoint that is whole, and `tell` of each that is passed over; None where there is none."""
+    for path in reversed(list_checkpoints(folder)):
+        try:
+            return Checkpoint(path, _load(path))
+        except ValueError as error:
+            tell(f"{error}: going back to the one before")
+    return None
+
+
+def list_checkpoints(folder: Path) -> list[Path]:
+    """All checkpoints, the oldest first."""
+    found = [path for path in folder.glob("*.pt") if _NAME.fullmatch(path.name)] if folder.is_dir() else []
+    return sorted(found, key=lambda path: (_step(path), path.stat().st_mtime_ns))
+
+
+def write_atomically(path: Path, content: bytes | memoryview) -> None:
+    """Replace a file at once: whoever reads it, even after a crash or a power cut, finds the old or the new one."""
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
+    try:
+        with open(temporary, "xb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+        _sync_folder(path.parent)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def remove_leftovers(folder: Path) -> None:
+    """Remove what a killed process left of a file it was writing; nobody else may be writing here."""
+    for path in folder.glob(".*.tmp"):
+        path.unlink(missing_ok=True)
+
+
+def _load(path: Path) -> dict[str, Any]:
+    """Read a checkpoint; ValueError for one that is not what was written."""
+    content = path.read_bytes()
+    match = _NAME.fullmatch(path.name)
+    if match is None or _digest(content) != match[3]:
+        raise ValueError(f"{path.name} is damaged ({len(content)} bytes, but not those that were written)")
+    return torch.load(io.BytesIO(content), map_location="cpu", weights_only=True)
+
+
+def _digest(content: bytes | memoryview) -> str:
+    return hashlib.sha256(content).hexdigest()[:16]
+
+
+def _step(path: Path) -> int:
+    match = _NAME.fullmatch(path.name)
+    assert match is not None
+    return int(match[2])
+
+
+def _remove_old(folder: Path, newest: Path) -> None:
+    """Keep the newest and the one before; those of later steps were damaged, or the run would have gone on from them."""
+    others = [path for path in list_checkpoints(folder) if path != newest]
+    before = [path for path in others if _step(path) <= _step(newest)]
+    for path in set(others) - set(before[-(_KEPT - 1) :]):
+        path.unlink(missing_ok=True)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make a rename last through a power cut; not every system lets a folder be opened for that."""
+    try:
+        descriptor = os.open(folder, os.O_RDONLY)
+    except OSError:
+        return
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
