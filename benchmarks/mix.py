@@ -11,11 +11,13 @@ import importlib.util
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from statistics import mean, median
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import fresh
+import numpy as np
 import recording
 import report
 import torch
@@ -57,15 +59,17 @@ def scenes(count: int, side: int = 32) -> Batch:
     generator = torch.Generator().manual_seed(0)
     grain = torch.randn(count, 3, side, side, generator=generator).square().mean(1).sqrt()
     near = F.avg_pool2d(drawn.masks.float()[:, None], 5, stride=1, padding=2)[:, 0]
-    return Batch(drawn.images / 255, grain * (0.2 + near), torch.randperm(count, generator=generator))
+    images = (drawn.images / 255).contiguous()
+    return Batch(images, grain * (0.2 + near), torch.randperm(count, generator=generator))
 
 
-def timed(part: str, case: str, times: dict[str, Times], goal: float | None = None, judge: str = "speedup") -> Row:
-    """A row out of times; those of the first are ours."""
+Judge = Literal["speedup", "time"]
+
+
+def timed(part: str, case: str, times: dict[str, Times], goal: float | None = None, judge: Judge = "speedup") -> Row:
+    """A row out of the times of "ours" and of others."""
     best, medians = ({name: 1e3 * time[n] for name, time in times.items()} for n in (0, 1))
-    ours, *peers = times
-    named = {"ours": medians.pop(ours), **medians}
-    return Row(part, case, "ms", best[ours], {name: best[name] for name in peers}, judge, goal, named)
+    return Row(part, case, "ms", best.pop("ours"), best, judge, goal, medians)
 
 
 # ---- the parts ---------------------------------------------------------------------------------------------------
@@ -74,12 +78,12 @@ def timed(part: str, case: str, times: dict[str, Times], goal: float | None = No
 def whole_mix(effort: Effort, anchor: Callable | None) -> Iterator[Row]:
     """The whole mix at the paper's four grids."""
     batch = scenes(100)
+    peers = ({USUAL: usual_way.usual_mix} if usual_way.gco else {}) | ({"the anchor": anchor} if anchor else {})
     for side in GRIDS:
-        peers = {USUAL: lambda side=side: usual_way.usual_mix(*batch, side, 0.5)} if usual_way.gco else {}
-        if anchor is not None:
-            peers["the anchor"] = lambda side=side: anchor(*batch, side, 0.5)
-        times = side_by_side(effort, {"ours": lambda side=side: ours(batch, side), **peers})
-        yield timed("whole mix", f"grid {side}", times, SPEEDUPS[side])
+        functions: dict[str, Callable] = {"ours": partial(ours, batch, side)}
+        for name, peer in peers.items():
+            functions[name] = partial(peer, batch.images, batch.saliency, batch.partner, side, 0.5)
+        yield timed("whole mix", f"grid {side}", side_by_side(effort, functions), SPEEDUPS[side])
 
 
 def ours(batch: Batch, side: int) -> Tensor:
@@ -88,13 +92,13 @@ def ours(batch: Batch, side: int) -> Tensor:
 
 
 def energy_of(batch: Batch, side: int) -> MaskEnergy:
-    """The mask's objective as tensors."""
-    config, layout = PuzzleMixConfig(), layout_for(*batch.images.shape[2:], side, side)
-    share = saliency_shares(batch.saliency, layout)
+    """The mask's objective for images of 32 x 32, as tensors."""
+    config, layout = PuzzleMixConfig(), layout_for(32, 32, side, side)
+    shares = saliency_shares(batch.saliency, layout)
     faces = cell_faces(batch.images, layout, config.neighbours)
     seams = data_seams(faces, faces.of(batch.partner), None)
     lam = torch.full((len(batch.partner),), 0.5)
-    return mask_energy((share, share[batch.partner]), seams, lam, layout, config)
+    return mask_energy((shares, shares[batch.partner]), seams, lam, layout, config)
 
 
 def mask_alone(effort: Effort, _: Callable | None) -> Iterator[Row]:
@@ -114,11 +118,9 @@ def transport_alone(effort: Effort, _: Callable | None) -> Iterator[Row]:
     problem = transport_problem(share, weight, 0.8, "visible", 2)
     costs = problem.cost().double().numpy()
     dense = {"Algorithm 1 on dense matrices": lambda: usual_way.dense_plans(share, weight > 0)}
-    solvers = {
-        name: lambda solve=solve: [solve(cost) for cost in costs] for name, solve in assignment_solvers().items()
-    }
+    solvers = {name: partial(solve_each, solve, costs) for name, solve in assignment_solvers().items()}
     for name, peers in (("paper", dense | solvers), ("exact", solvers)):
-        functions = {"ours": lambda name=name: solve_transport(problem, name), **peers}
+        functions = {"ours": partial(solve_transport, problem, name), **peers}
         yield timed("transport alone", f'16x16, "{name}"', side_by_side(effort, functions))
 
 
@@ -132,11 +134,17 @@ def assignment_solvers() -> dict[str, Callable]:
     return found
 
 
+def solve_each(solve: Callable, costs: np.ndarray) -> None:
+    """Image after image."""
+    for cost in costs:
+        solve(cost)
+
+
 def large_images(effort: Effort, _: Callable | None) -> Iterator[Row]:
     """A batch as for ImageNet, beside plain input mixup."""
     batch = scenes(128, 224)
     mixup = {"plain input mixup": lambda: 0.5 * batch.images + (1 - 0.5) * batch.images[batch.partner]}
-    times = side_by_side(effort, {"ours": lambda: ours(batch, 16), **mixup})
+    times = side_by_side(effort, {"ours": partial(ours, batch, 16), **mixup})
     yield timed("128 images of 224x224", "grid 16", times, goal=2, judge="time")
     if sys.platform == "linux":
         peers = {"plain input mixup": fresh.ask("memory-mixup")}
@@ -184,7 +192,7 @@ def training_step(effort: Effort, _: Callable | None) -> Iterator[Row]:
         draw(generator, 100)  # timed, but not used: the best of many draws would be the easiest to solve
         return mixup(batch.images, labels, draw=Draw(batch.partner, 0.5, side))[0]
 
-    times = side_by_side(effort, {f"grid {side}": lambda side=side: overhead(side) for side in GRIDS})
+    times = side_by_side(effort, {f"grid {side}": partial(overhead, side) for side in GRIDS})
     shares = [100 * time.best / step["step"].best for time in times.values()]
     yield Row("drop-in overhead", "mean of the four grids", "% of a step", mean(shares), judge="value", goal=1.5)
     yield Row("drop-in overhead", "grid 16", "% of a step", shares[-1], judge="value")

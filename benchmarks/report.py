@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from typing import Literal
 
 
 @dataclass(frozen=True)
@@ -18,7 +19,7 @@ class Row:
     unit: str
     ours: float
     peers: dict[str, float] = field(default_factory=dict)
-    judge: str = "speedup"
+    judge: Literal["speedup", "time", "value"] = "speedup"
     goal: float | None = None
     medians: dict[str, float] = field(default_factory=dict)
 
@@ -26,9 +27,8 @@ class Row:
         """By peer: how many times faster ours is, or which part of its time ours takes."""
         if self.judge == "value":
             return {}
-        return {
-            name: peer / self.ours if self.judge == "speedup" else self.ours / peer for name, peer in self.peers.items()
-        }
+        speedups = {name: peer / self.ours for name, peer in self.peers.items()}
+        return speedups if self.judge == "speedup" else {name: 1 / value for name, value in speedups.items()}
 
     def met(self) -> bool | None:
         """Whether the goal is met; None where there is none, or nothing to compare with."""
@@ -75,8 +75,11 @@ def _beside(row: Row) -> str:
 
 def _ratio(row: Row) -> str:
     """The ratios, in the order of the peers."""
-    word = "faster" if row.judge == "speedup" else "the time"
-    return ", ".join(f"{number(value)}x {word}" for value in row.ratios().values())
+    if row.judge == "time":
+        return ", ".join(f"{number(value)}x the time" for value in row.ratios().values())
+    return ", ".join(
+        f"{number(value)}x faster" if value >= 1 else f"{number(1 / value)}x slower" for value in row.ratios().values()
+    )
 
 
 def _goal(row: Row) -> tuple[str, str]:

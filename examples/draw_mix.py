@@ -31,7 +31,7 @@ def main(path: Path = README_PICTURE) -> None:
 
 def mix_pair(first: int, second: int, grid: int, lam: float) -> Example:
     """Mix two samples of the generated data set with each other, and keep the one that starts from the first."""
-    scenes = draw_scenes([first, second], size=SIZE)
+    scenes = draw_scenes(torch.tensor([first, second]), size=SIZE)
     images = scenes.images.float() / 255
     saliency = object_saliency(scenes)
     mixed = puzzle_mix(images, saliency, index=torch.tensor([1, 0]), lam=lam, grid=grid)

@@ -138,13 +138,14 @@ def best_moves(shares_BRK: Tensor, index: Tensor, labels_BRK: Tensor, layout: La
     """Move salient tiles to where the mask shows them, each image on its own."""
     if config.transport is None:
         return Moves()
-    seen = (blocks.visible_pixels(layout, layout.tile, labels_BRK.device) > 0).long()
     second_weight = blocks.repeat_to_tiles(labels_BRK.long(), layout)
-    first, second = (
-        transport_problem(share, weight * seen, config.xi, config.transport_gain, config.top)
-        for share, weight in ((shares_BRK, config.top - second_weight), (shares_BRK[index], second_weight))
-    )
-    return Moves(solve_transport(first, config.transport), solve_transport(second, config.transport))
+    weights = torch.stack([config.top - second_weight, second_weight])
+    if layout.padding != (0, 0):
+        weights = weights * (blocks.visible_pixels(layout, layout.tile, weights.device) > 0)
+    both = torch.stack([shares_BRK, shares_BRK[index]])
+    problem = transport_problem(both.flatten(0, 1), weights.flatten(0, 1), config.xi, config.transport_gain, config.top)
+    first, second = solve_transport(problem, config.transport).unflatten(0, (2, -1)).unbind()
+    return Moves(first, second)
 
 
 def show(first: Tensor, second: Tensor, index: Tensor, mask_BRK: Tensor, moves: Moves, layout: Layout) -> Tensor:

@@ -79,7 +79,7 @@ def read_example(
     drawable = _drawable(shown, mean, std)
     shares = saliency_shares(maps[:, None] if maps.dim() == 2 else maps, mixed.layout).numpy()
     called = [names[int(place)] for place in places] if names is not None else ["", ""]
-    weight = alone.mask[0].numpy()
+    weight = alone.mask[0].numpy().copy()
     first, second = (
         Side(
             called[k],

@@ -10,7 +10,7 @@ from ..core.mix import Mixed
 from . import palette
 from .catalogue import DEFAULT, Panel, panel_named
 from .example import Example, read_example
-from .lettering import Word, write_caption, write_title
+from .lettering import Word, title_size, write_caption, write_title
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -67,7 +67,8 @@ def draw_examples(
     if not examples or not panels:
         raise ValueError(f"{len(examples)} samples and {len(panels)} panels: pass at least one of each")
     kind = "signal" if examples[0].is_signal else "image"
-    written = {name: panel_named(name).title.format(kind=kind) for name in panels} | dict(titles or {})
+    titles = titles or {}
+    written = {name: panel_named(name).title.format(kind=kind) for name in (*panels, *titles)} | dict(titles)
     rows = [[Cell(e, name, "" if i else written[name]) for name in panels] for i, e in enumerate(examples)]
     if examples[0].is_signal:
         rows = [list(column) for column in zip(*rows, strict=True)]
@@ -159,9 +160,10 @@ class _Band(NamedTuple):
     def draw(self, figure: "Figure", top: float, breadth: float) -> None:
         """Draw the row, whose upper edge is `top` inches above the figure's lower one."""
         scale = np.tile(figure.get_size_inches(), 2)
+        size = title_size([cell.title for cell in self.cells], breadth)
         for i, (cell, panel, words) in enumerate(zip(self.cells, self.panels, self.captions, strict=True)):
             left, bottom = _MARGIN + i * (breadth + _GAP), top - self.head - self.body
             axes = figure.add_axes(tuple(np.array([left, bottom, breadth, self.body]) / scale))
             panel.draw(axes, cell.example)
-            write_title(axes, cell.title, panel.colour, left=self.signal)
+            write_title(axes, cell.title, panel.colour, size, left=self.signal)
             write_caption(axes, words, breadth, above=self.signal)

@@ -1,6 +1,6 @@
 """The panels of a mixed image, each drawn on axes of its own in pixel coordinates."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.ndimage import gaussian_filter
@@ -22,7 +22,7 @@ _STRONG = 0.985  # quantile of saliency that gets the full colour: a few extreme
 def image_panel(axes: "Axes", image: Array) -> None:
     """Draw an image (H,W,3) in [0, 1]."""
     height, width = image.shape[:2]
-    style = {"origin": "upper", "interpolation": _interpolation(axes, width), "aspect": "equal"}
+    style: dict[str, Any] = {"origin": "upper", "interpolation": _interpolation(axes, width), "aspect": "equal"}
     axes.imshow(np.clip(image, 0, 1), extent=(0, width, height, 0), **style)
     _frame(axes, width, height)
 
@@ -111,7 +111,7 @@ def _cells(axes: "Axes", values, size: tuple[int, int], colours, low: float, hig
     """Draw one value per block of `size` pixels; blocks may reach beyond the image, into the padding."""
     rows, cols = values.shape
     extent = (0, cols * size[1], rows * size[0], 0)
-    style = {"cmap": colours, "vmin": low, "vmax": high, "origin": "upper", "interpolation": "nearest"}
+    style: dict[str, Any] = {"cmap": colours, "vmin": low, "vmax": high, "origin": "upper", "interpolation": "nearest"}
     axes.imshow(values, extent=extent, aspect="equal", **style)
 
 

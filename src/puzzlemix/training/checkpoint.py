@@ -7,6 +7,7 @@ rename makes both the content and its checksum visible, and `torch.load` opens t
 import hashlib
 import io
 import os
+import pickle
 import re
 import secrets
 from collections.abc import Callable
@@ -80,7 +81,11 @@ def _load(path: Path) -> dict[str, Any]:
     match = _NAME.fullmatch(path.name)
     if match is None or _digest(content) != match[3]:
         raise ValueError(f"{path.name} is damaged ({len(content)} bytes, but not those that were written)")
-    return torch.load(io.BytesIO(content), map_location="cpu", weights_only=True)
+    try:
+        return torch.load(io.BytesIO(content), map_location="cpu", weights_only=True)
+    except pickle.UnpicklingError:
+        # not chained: torch's message goes on to advise switching the protection off
+        raise ValueError(f"{path.name} is refused: it holds more than tensors and plain values") from None
 
 
 def _digest(content: bytes | memoryview) -> str:

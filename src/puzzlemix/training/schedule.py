@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal, NamedTuple
 
+from .codec import nearest
+
 Knot = tuple[float, float]
 
 # Supplementary C.3: 100 epochs of ImageNet. At epoch 15 the images grow and the rate jumps.
@@ -46,24 +48,25 @@ def linear_rate(epoch: float, knots: Sequence[Knot]) -> float:
 
 @dataclass(frozen=True)
 class ScheduleConfig:
-    """How the learning rate runs."""
+    """The learning rate.
+
+    schedule: step (drops at milestones), cosine (down to 0), one_cycle (up, then down to 0) or linear (from knot to
+    knot). lr: the first rate, for one_cycle the highest; linear has the rates of its knots. milestones: epochs at which
+    step drops; none given: at 1/2 and 3/4 of the run. drop: what a drop multiplies by. warmup: epochs over which step
+    and cosine first rise from 0. knots: pairs EPOCH RATE; an epoch given twice makes a jump; none given: the paper's
+    for ImageNet.
+    """
 
     schedule: Literal["step", "cosine", "one_cycle", "linear"] = "one_cycle"
-    """step: drops at the milestones; cosine: to 0; one_cycle: up, then down; linear: from knot to knot."""
     lr: float = 0.2
-    """The learning rate: its start (step, cosine) or its peak (one_cycle); linear takes the knots' own."""
     milestones: tuple[int, ...] = ()
-    """Epochs from which `step` drops the rate; none given: at 1/2 and 3/4 of the run."""
     drop: float = 0.1
-    """What a drop multiplies the rate by."""
     warmup: float = 0.0
-    """Epochs over which `step` and `cosine` first rise from 0."""
     knots: tuple[tuple[float, float], ...] = ()
-    """Pairs EPOCH RATE for `linear`; an epoch given twice makes a jump; none given: the paper's for ImageNet."""
 
     def __post_init__(self):
         if self.schedule not in _RATES:
-            raise ValueError(f"schedule={self.schedule!r}: choose one of {', '.join(_RATES)}")
+            raise ValueError(f"schedule={self.schedule!r}: {nearest(self.schedule, _RATES)}")
         if not 0 < self.lr < math.inf:
             raise ValueError(f"lr={self.lr!r}: pass a positive number")
         if not 0 < self.drop <= 1:
