@@ -144,7 +144,8 @@ def large_images(effort: Effort, _: Callable | None) -> Iterator[Row]:
     """A batch as for ImageNet, beside plain input mixup."""
     batch = scenes(128, 224)
     mixup = {"plain input mixup": lambda: 0.5 * batch.images + (1 - 0.5) * batch.images[batch.partner]}
-    times = side_by_side(effort, {"ours": partial(ours, batch, 16), **mixup})
+    longer = effort._replace(turn=5 * effort.turn)  # calls of about 0.1 s: else only a few would fit into a round
+    times = side_by_side(longer, {"ours": partial(ours, batch, 16), **mixup})
     yield timed("128 images of 224x224", "grid 16", times, goal=2, judge="time")
     if sys.platform == "linux":
         peers = {"plain input mixup": fresh.ask("memory-mixup")}

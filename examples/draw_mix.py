@@ -1,4 +1,4 @@
-"""Mix pairs of generated images on a coarse, a fine and a very fine grid, and save the panels that show how.
+"""Mix pairs of generated images on a coarse and on a fine grid, and save the panels that show how.
 
     python examples/draw_mix.py [PATH]
 
@@ -18,9 +18,9 @@ from puzzlemix.data.synthetic import CLASSES, Scenes, draw_scenes
 from puzzlemix.drawing import Example, draw_examples, read_example, save_figure
 
 README_PICTURE = Path(__file__).parents[1] / "docs" / "images" / "mix.png"
-SIZE = 96
-PAIRS = ((104, 27, 4, 0.5), (155, 7, 8, 0.5), (88, 149, 16, 0.4))  # two sample numbers, the grid, the first one's share
-WIDTH = 9.23  # inches: each pixel of an image becomes exactly 3 x 3 of the picture
+SIZE = 128
+PAIRS = ((135, 41, 4, 0.5), (79, 126, 8, 0.5))  # two sample numbers, the grid, the share of the first
+WIDTH = 8.27  # inches: each pixel of an image becomes exactly 2 x 2 of the picture
 
 
 def main(path: Path = README_PICTURE) -> None:

@@ -285,6 +285,14 @@ def test_clean_gradient_is_left_by_request_only():
     assert y.shape == (8, 5)
 
 
+def test_a_clean_gradient_runs_the_pass_whatever_is_remembered():
+    model, (images, labels) = Counting(network()), batch()
+    mixup = PuzzleMix(model, 5, generator=seeded(), refresh=4)
+    mixup(images, labels, samples=torch.arange(8))
+    mixup.with_clean_gradient(images, labels)
+    assert model.seen == 16
+
+
 def test_an_unmixed_batch_still_gets_its_clean_gradient():
     model, (images, labels) = network(), batch()
     PuzzleMix(model, 5, generator=seeded(), prob=0.0).with_clean_gradient(images, labels)

@@ -140,7 +140,7 @@ class PuzzleMix:
 
         if self.saliency is not None:
             raise ValueError("the clean gradient comes from the saliency pass: leave out saliency= to have one")
-        mixed = self._mix(images, targets, _Given(draw=draw), gradient)
+        mixed = self._mix(images, targets, _Given(draw=draw), gradient, reuse=False)
         if mixed is None and self._is_on():
             gradient(images, targets)
         return self._with_soft_targets(images, targets, mixed)
@@ -167,7 +167,12 @@ class PuzzleMix:
         return self.enabled and getattr(self.model, "training", True)
 
     def _mix(
-        self, images: Tensor, targets: Tensor, given: _Given, gradient: Callable[[Tensor, Tensor], Tensor]
+        self,
+        images: Tensor,
+        targets: Tensor,
+        given: _Given,
+        gradient: Callable[[Tensor, Tensor], Tensor],
+        reuse: bool = True,
     ) -> Mixed | None:
         """Draw, find the saliency and mix; None where the batch stays as it is."""
         if not self._is_on() or len(images) == 0:
@@ -182,8 +187,12 @@ class PuzzleMix:
             saliency, noise = self._attack(images, targets, drawn.adversarial, gradient)
         elif given.saliency is not None:
             saliency = given.saliency
+        elif self.saliency is not None:
+            saliency = self.saliency(images, targets)
+        elif self.cache is not None and reuse:
+            saliency = _cached_saliency(self.cache, images, targets, given, gradient)
         else:
-            saliency = self._find_saliency(images, targets, given, gradient)
+            saliency = gradient_saliency(gradient(images, targets))
         return self._solve(images, drawn, saliency, noise)
 
     def _draw(self, batch: int) -> Draw:
@@ -207,17 +216,6 @@ class PuzzleMix:
         start = random_start(images, settings, drawn.seed, pixels)
         slope = gradient(add_noise(images, start, pixels), targets)
         return gradient_saliency(slope), sharpen(start, slope, settings, drawn.decay)
-
-    def _find_saliency(
-        self, images: Tensor, targets: Tensor, given: _Given, gradient: Callable[[Tensor, Tensor], Tensor]
-    ) -> Tensor:
-        if self.saliency is not None:
-            return self.saliency(images, targets)
-        if self.cache is None:
-            return gradient_saliency(gradient(images, targets))
-        if given.samples is None:
-            raise ValueError("refresh needs to know the images: pass samples=, their numbers in the data set (B,)")
-        return _cached_saliency(self.cache, images, targets, given.samples, given.view, gradient)
 
     def _solve(self, images: Tensor, drawn: Draw, saliency: Tensor, noise: Tensor | None) -> Mixed:
         mixed = puzzle_mix(
@@ -265,21 +263,22 @@ def _cached_saliency(
     cache: SaliencyCache,
     images: Tensor,
     targets: Tensor,
-    samples: Tensor,
-    view: View | None,
+    given: _Given,
     gradient: Callable[[Tensor, Tensor], Tensor],
 ) -> Tensor:
     """Remembered maps where they still serve, new ones for the other images."""
-    stale = cache.stale(samples)
+    if given.samples is None:
+        raise ValueError("refresh needs to know the images: pass samples=, their numbers in the data set (B,)")
+    stale = cache.stale(given.samples)
     maps = torch.empty(len(images), *images.shape[2:], device=images.device)
     known, new = (~stale).nonzero()[:, 0], stale.nonzero()[:, 0]
     if len(known):
-        loaded = cache.load(samples[known], tuple(images.shape[2:]), _part(view, known), device=images.device)
-        maps[known.to(images.device)] = loaded
+        size, view = tuple(images.shape[2:]), _part(given.view, known)
+        maps[known.to(images.device)] = cache.load(given.samples[known], size, view, device=images.device)
     if len(new):
         on_device = new.to(images.device)
         fresh = gradient_saliency(gradient(images[on_device], targets[on_device]))
-        cache.store(samples[new], fresh, _part(view, new))
+        cache.store(given.samples[new], fresh, _part(given.view, new))
         maps[on_device] = fresh
     return maps
 

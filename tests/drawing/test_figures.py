@@ -64,7 +64,7 @@ def test_captions_without_names_and_transport(batch_of):
     assert words.count("no transport") == 2
 
 
-def test_captions_do_not_reach_into_the_next_panel(batch_of):
+def test_texts_do_not_reach_into_the_next_panel(batch_of):
     batch = batch_of()
     names = ["an endlessly long name of a class", "golden retriever", "x"]
     figure = draw(batch, names=names, panels=list(CATALOGUE))
@@ -72,8 +72,8 @@ def test_captions_do_not_reach_into_the_next_panel(batch_of):
     renderer = figure.canvas.get_renderer()
     for axes in figure.axes:
         panel = axes.get_window_extent()
-        for area in axes.findobj(TextArea):
-            box = area.get_window_extent(renderer)
+        for text in (*axes.findobj(TextArea), *(text for text in axes.texts if text.get_text())):
+            box = text.get_window_extent(renderer)
             assert panel.x0 - 0.06 * figure.dpi <= box.x0 <= box.x1 <= panel.x1 + 0.06 * figure.dpi
 
 

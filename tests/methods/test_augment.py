@@ -41,7 +41,7 @@ def test_equalize_is_torchvisions(size):
 def test_autocontrast_is_torchvisions():
     images = bytes_of()
     images[0, 1] = 99
-    assert_bytes(run("autocontrast", images / 255, 1.0), TF.autocontrast(images))
+    torch.testing.assert_close(run("autocontrast", images / 255, 1.0), TF.autocontrast(images / 255))
 
 
 @pytest.mark.parametrize(("level", "bits"), [(0.1, 4), (2.49, 4), (2.6, 3), (-2.6, 3), (9.9, 1)])
@@ -53,7 +53,7 @@ def test_posterize_is_torchvisions(level, bits):
 @pytest.mark.parametrize(("level", "threshold"), [(0.01, 256), (2.0, 205), (-10.0, 0)])
 def test_solarize_is_torchvisions(level, threshold):
     images = bytes_of()
-    expected = torch.where(images >= threshold, 255 - images, images)
+    expected = torch.where(images.int() >= threshold, 255 - images, images)
     assert_bytes(run("solarize", images / 255, level), expected)
     if threshold < 256:
         assert torch.equal(expected, TF.solarize(images, threshold))

@@ -11,7 +11,8 @@ if TYPE_CHECKING:
     from matplotlib.offsetbox import OffsetBox
 
 # in units of the size of the letters
-_LETTER = 0.61  # the average letter's width, a digit's and a per cent sign's more
+_LETTER, _THIN, _WIDE = 0.62, 0.38, 0.97
+_THIN_LETTERS, _WIDE_LETTERS = frozenset(" fijlrtI.,:;'|()[]!"), frozenset("mwMW%@&…")
 _SQUARE = 0.8
 _AFTER_SQUARE = 0.4
 _BETWEEN = 0.85
@@ -31,17 +32,16 @@ def fitted(words: Sequence[Word], breadth: float) -> tuple[list[Word], float]:
     """Words that are side by side about `breadth` inches wide at most, and their size: set smaller, then cut short."""
     room = _room(breadth)
     beside = _BETWEEN * (len(words) - 1) + (_SQUARE + _AFTER_SQUARE) * sum(word.square is not None for word in words)
-    size = room / (_LETTER * sum(len(word.text) for word in words) + beside)
+    size = room / (sum(_length(word.text) for word in words) + beside)
     if size >= _SMALLEST:
         return list(words), min(size, palette.CAPTION_SIZE)
-    share = int((room / _SMALLEST - beside) / _LETTER / len(words))
-    return [_cut(word, max(share, _SHORTEST)) for word in words], _SMALLEST
+    share = (room / _SMALLEST - beside) / len(words)
+    return [word._replace(text=_cut(word.text, share)) for word in words], _SMALLEST
 
 
 def title_size(titles: Sequence[str], breadth: float) -> float:
     """The size at which each of these titles stays above its panel, `breadth` inches wide."""
-    longest = max((len(title) for title in titles), default=0)
-    return min(palette.TITLE_SIZE, _room(breadth) / (_LETTER * max(longest, 1)))
+    return min([palette.TITLE_SIZE, *(_room(breadth) / _length(title) for title in titles if title)])
 
 
 def _room(breadth: float) -> float:
@@ -49,8 +49,17 @@ def _room(breadth: float) -> float:
     return 72 * breadth + 4
 
 
-def _cut(word: Word, length: int) -> Word:
-    return word if len(word.text) <= length else word._replace(text=word.text[: length - 1].rstrip() + "…")
+def _length(text: str) -> float:
+    """About how wide a text is; scripts other than Latin may be wider."""
+    return sum(_THIN if letter in _THIN_LETTERS else _WIDE if letter in _WIDE_LETTERS else _LETTER for letter in text)
+
+
+def _cut(text: str, length: float) -> str:
+    """Leave letters at the end out until the text is short enough, but not the first few."""
+    kept = len(text)
+    while kept > _SHORTEST and _length(text[:kept]) + (_WIDE if kept < len(text) else 0) > length:
+        kept -= 1
+    return text if kept == len(text) else text[:kept].rstrip() + "…"
 
 
 def write_title(axes: "Axes", title: str, colour: str, size: float, *, left: bool = False) -> None:

@@ -15,7 +15,7 @@ PAPER = "#FFFFFF"
 
 HEAT = ("#33106B", "#8C2981", "#DE4968", "#FE8F5B", "#FFD84D")  # from dark to light evenly, hence good in grey too
 TITLE_SIZE = 9.5
-CAPTION_SIZE = 8.0
+CAPTION_SIZE = 7.6
 
 
 def text_style(size: float, colour: str = INK) -> dict[str, Any]:

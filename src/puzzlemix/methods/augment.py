@@ -48,7 +48,7 @@ class Augment:
         operations = torch.randint(len(OPERATIONS), shape, generator=generator)
         lengths = torch.randint(1, self.depth + 1, shape[:2], generator=generator)
         strength, side = torch.rand(2, *shape, generator=generator, dtype=torch.float64)
-        levels = (0.1 + (self.severity - 0.1) * strength).copysign(side - 0.5)
+        levels = (0.1 + (self.severity - 0.1) * strength).copysign(side - 0.5).float()
         return AugmentDraw(
             operations.masked_fill(torch.arange(self.depth) >= lengths[..., None], _NONE),
             levels,
@@ -141,9 +141,10 @@ def _autocontrast(pixels: Tensor, levels_B: Tensor) -> Tensor:
 def _equalize(pixels: Tensor, levels_B: Tensor) -> Tensor:
     """Spread each channel's 8-bit values so that all are about equally frequent."""
     values = _to_bytes(pixels).flatten(0, 1).flatten(1)
-    counts = values.new_zeros(len(values), 256).scatter_add_(1, values, torch.ones_like(values))
+    ones = torch.ones_like(values, dtype=torch.int32)
+    counts = ones.new_zeros(len(values), 256).scatter_add_(1, values, ones)
     step = (values.shape[1] - counts.gather(1, values.amax(1, keepdim=True))) // 255
-    below = counts.cumsum(1) - counts
+    below = counts.cumsum(1, dtype=torch.int32) - counts
     table = ((below + step // 2) // step.clamp_min(1)).clamp_max(255)
     table = torch.where(step > 0, table, torch.arange(256, device=pixels.device))  # too few pixels to spread
     return (table.gather(1, values) / 255).view_as(pixels)

@@ -1,6 +1,6 @@
 """One step of training on one device: model, method, optimiser, average and precision."""
 
-import contextlib
+import math
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
@@ -88,19 +88,73 @@ class Engine:
         """Learn from one batch in step `number` of the run, counted from 1; `generators` gives each part its own."""
         set_rate(self.optimiser, lr)
         self.optimiser.zero_grad()
-        batch = self._placed(batch)
+        batch = self.placed(batch)
         sums = [self._learn(part, share, generators(i)) for i, (part, share) in enumerate(self._parts(batch))]
         self._stepper.step()
         if self.ema is not None:
             self.ema.update(self.model, number)
-        return Sums(*(torch.stack(values).sum(0) for values in zip(*sums, strict=True))) if len(sums) > 1 else sums[0]
+        return Sums(*(torch.stack(parts).sum(0) for parts in zip(*sums, strict=True)))
 
     def _learn(self, part: Batch, share: float, generator: torch.Generator) -> Sums:
         """Add a part's gradients, weighted by its share of the batch."""
-        scaler = getattr(self.fabric.strategy.precision, "scaler", None)
+        step = self.method.loss(self.forward, part._replace(scale=self._scale(share)), generator)
+        self.fabric.backward(step.loss * share)
+        hits = step.targets.gather(1, step.logits.argmax(1, keepdim=True)).sum()
+        images = step.targets.new_tensor(len(step.targets))
+        return Sums(step.loss.detach() * images, hits, images)
 
-        def scale(loss: Tensor) -> Tensor:
-            return (loss if scaler is None else scaler.scale(loss)) * share
+    def _scale(self, share: float) -> Callable[[Tensor], Tensor] | None:
+        """What happens to a loss before it goes backward, for methods that go backward themselves."""
+        scaler = self._scaler
+        if scaler is not None:
+            return lambda loss: scaler.scale(loss) * share
+        return None if share == 1 else lambda loss: loss * share
 
-        with self._unsynchronised(...)
-        step = self.method.loss(self.forward, part._replace(scale=scale), generator)
+    @property
+    def _scaler(self) -> torch.amp.GradScaler | None:
+        return getattr(self.fabric.strategy.precision, "scaler", None)
+
+    def _parts(self, batch: Batch) -> Iterator[tuple[Batch, float]]:
+        """The batch in portions, each with its share of the images."""
+        images = len(batch.images)
+        size = math.ceil(images / self.loop.accumulate)
+        for start in range(0, images, size):
+            part = _cut(batch, slice(start, start + size))
+            yield part, len(part.images) / images
+
+    def placed(self, batch: Batch) -> Batch:
+        """Images and labels on the device, laid out as the model's weights are."""
+        layout = torch.channels_last if self.loop.channels_last else torch.preserve_format
+        device = self.fabric.device
+        images = batch.images.to(device, non_blocking=True, memory_format=layout)
+        return batch._replace(images=images, labels=batch.labels.to(device, non_blocking=True))
+
+    def state_dict(self) -> dict[str, Any]:
+        """Everything that a step changes, as it is now."""
+        return {
+            "model": self.model.state_dict(),
+            "optimiser": self.optimiser.state_dict(),
+            "ema": None if self.ema is None else self.ema.model.state_dict(),
+            "method": self.method.state_dict(),
+            "scaler": None if self._scaler is None else self._scaler.state_dict(),
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Go on from a `state_dict`."""
+        self.model.load_state_dict(state["model"])
+        self.optimiser.load_state_dict(state["optimiser"])
+        self.method.load_state_dict(state["method"])
+        if self.ema is not None:
+            self.ema.model.load_state_dict(state["ema"])
+        if self._scaler is not None:
+            self._scaler.load_state_dict(state["scaler"])
+
+
+def _cut(batch: Batch, part: slice) -> Batch:
+    view = batch.view
+    return batch._replace(
+        images=batch.images[part],
+        labels=batch.labels[part],
+        samples=None if batch.samples is None else batch.samples[part],
+        view=None if view is None else View(*(None if field is None else field[part] for field in view)),
+    )
