@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from lightning.fabric import Fabric
@@ -53,14 +53,6 @@ class Autocasting(nn.Module):
         return logits.float()
 
 
-class Sums(NamedTuple):
-    """What the running loss and error of an epoch are made from, added up where the model is: float tensors ()."""
-
-    loss: Tensor
-    hits: Tensor
-    count: Tensor
-
-
 class Engine:
     """Everything that a step changes."""
 
@@ -84,24 +76,26 @@ class Engine:
         """The averaged model, to be evaluated."""
         return None if self.ema is None else Autocasting(self.ema.model, self.fabric)
 
-    def step(self, batch: Batch, lr: float, number: int, generators: Callable[[int], torch.Generator]) -> Sums:
-        """Learn from one batch in step `number` of the run, counted from 1; `generators` gives each part its own."""
+    def step(self, batch: Batch, lr: float, number: int, generators: Callable[[int], torch.Generator]) -> Tensor:
+        """Learn from one batch in step `number` of the run, counted from 1; `generators` gives each part its own.
+
+        Gives the summed loss, the hits and the number of images, (3,).
+        """
         set_rate(self.optimiser, lr)
         self.optimiser.zero_grad()
-        batch = self.placed(batch)
-        sums = [self._learn(part, share, generators(i)) for i, (part, share) in enumerate(self._parts(batch))]
+        sums = [self._learn(part, share, generators(i)) for i, (part, share) in enumerate(self._parts(self.placed(batch)))]
         self._stepper.step()
         if self.ema is not None:
             self.ema.update(self.model, number)
-        return Sums(*(torch.stack(parts).sum(0) for parts in zip(*sums, strict=True)))
+        return torch.stack(sums).sum(0)
 
-    def _learn(self, part: Batch, share: float, generator: torch.Generator) -> Sums:
+    def _learn(self, part: Batch, share: float, generator: torch.Generator) -> Tensor:
         """Add a part's gradients, weighted by its share of the batch."""
         step = self.method.loss(self.forward, part._replace(scale=self._scale(share)), generator)
         self.fabric.backward(step.loss * share)
         hits = step.targets.gather(1, step.logits.argmax(1, keepdim=True)).sum()
-        images = step.targets.new_tensor(len(step.targets))
-        return Sums(step.loss.detach() * images, hits, images)
+        images = len(step.targets)
+        return torch.stack([step.loss.detach() * images, hits, torch.full_like(hits, images)])
 
     def _scale(self, share: float) -> Callable[[Tensor], Tensor] | None:
         """What happens to a loss before it goes backward, for methods that go backward themselves."""
