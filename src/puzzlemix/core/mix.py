@@ -106,7 +106,7 @@ def minimise(
     cell_shares = moved_cell_shares(shares_BRK, inputs.index, moves, layout)
     seams = moved_seams(inputs, moves, layout, config)
     energy = mask_energy(cell_shares, seams, inputs.lam, layout, config)
-    labels = solve_mask(energy.problem(), config.mask_solver)
+    labels = solve_mask(energy.problem(), config.mask_solver, check=False)
     return labels, best_moves(shares_BRK, inputs.index, labels, layout, config)
 
 
@@ -144,7 +144,7 @@ def best_moves(shares_BRK: Tensor, index: Tensor, labels_BRK: Tensor, layout: La
         weights = weights * (blocks.visible_pixels(layout, layout.tile, weights.device) > 0)
     both = torch.stack([shares_BRK, shares_BRK[index]])
     problem = transport_problem(both.flatten(0, 1), weights.flatten(0, 1), config.xi, config.transport_gain, config.top)
-    first, second = solve_transport(problem, config.transport).unflatten(0, (2, -1)).unbind()
+    first, second = solve_transport(problem, config.transport, check=False).unflatten(0, (2, -1)).unbind()
     return Moves(first, second)
 
 

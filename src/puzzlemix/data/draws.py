@@ -23,11 +23,17 @@ def hashed(*words: int | str | np.ndarray) -> np.ndarray:
     """Fold integers, texts and integer arrays (B,) into keys (B,), uint64; the order of the words counts."""
     key = np.zeros(1, dtype=np.uint64)
     for word in words:
-        if isinstance(word, str):
-            word = int.from_bytes(word.encode()[:7].ljust(7, b"\0"), "little") ^ (len(word) << 56)
-        value = np.atleast_1d(word % 2**64 if isinstance(word, int) else word).astype(np.uint64)
-        key = _scramble((key ^ _scramble(value + _GOLDEN)) + _GOLDEN)
+        for number in _numbers(word) if isinstance(word, str) else (word,):
+            value = np.atleast_1d(number % 2**64 if isinstance(number, int) else number).astype(np.uint64)
+            key = _scramble((key ^ _scramble(value + _GOLDEN)) + _GOLDEN)
     return key
+
+
+def _numbers(text: str) -> list[int]:
+    """Cut a text into numbers of seven bytes, with its length in the eighth: no two texts have the same."""
+    data = text.encode()
+    parts = [data[start : start + 7] for start in range(0, max(len(data), 1), 7)]
+    return [int.from_bytes(part, "little") ^ (len(data) % 256 << 56) for part in parts]
 
 
 def seed_of(*words: int | str) -> int:

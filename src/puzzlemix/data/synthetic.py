@@ -198,7 +198,7 @@ def _pose(brush: _Brush, low: float, high: float, reach: float) -> _Pose:
 
 def _wobbled(pose: _Pose, streams: Streams) -> _Pose:
     """Bend the outline: slightly as a rule, strongly at times."""
-    strength = _column(streams.uniform() ** 2) * 0.55
+    strength = _column(np.square(streams.uniform())) * 0.55
     bend = _noise(streams, 2, 5, pose.x.shape[-1])
     return _Pose(pose.x + bend[:, 0] * strength, pose.y + bend[:, 1] * strength, pose.size)
 
@@ -232,13 +232,14 @@ def _object(image_BCHW: np.ndarray, brush: _Brush, labels_B: np.ndarray) -> tupl
     light_BHW = 1 + 0.3 * np.clip(pose.x, -1, 1) * _column(streams.uniform(low=-1))
     rim_BHW = np.clip(1 + distance_BHW * 9, 0, 1) * 0.35
     paint_BCHW = _object_colour(brush)[:, :, None, None] * (light_BHW * (1 - rim_BHW))[:, None]
-    alpha_B = 1 - 0.7 * streams.uniform() ** 4  # now and then half transparent
+    alpha_B = 1 - 0.7 * np.square(np.square(streams.uniform()))  # now and then half transparent
     return _over(image_BCHW, paint_BCHW, distance_BHW, alpha_B, brush.canvas.scale), distance_BHW < 0
 
 
 def _object_colour(brush: _Brush) -> np.ndarray:
     """A colour (B,3) whose brightness stands off the background's, on the side that has more room."""
-    ground_B = brush.palette.mean(axis=(1, 2))
+    ground_BC = brush.palette[:, 0] + brush.palette[:, 1]
+    ground_B = (ground_BC[:, 0] + ground_BC[:, 1] + ground_BC[:, 2]) / 6
     step_B = brush.streams.uniform(low=0.3, high=0.65)
     value_B = np.where(ground_B < 0.5, ground_B + step_B + 0.1, ground_B - step_B + 0.1)
     return _rgb(brush.streams.uniform(), brush.streams.uniform(low=0.4, high=0.95), value_B.clip(0.16, 1))

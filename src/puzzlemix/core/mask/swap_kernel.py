@@ -110,7 +110,7 @@ def _solve_group(cells, dirty, problem, labels):
     left = True
     while left:
         for low in range(top):
-            for high in range(top, low, -1):
+            for high in range(top, low, -1):  # labels far apart first: it ends nearer the optimum
                 left = _swap(cells, dirty, problem, labels, (low, high), proposed, costs, idle, top * (top + 1) // 2)
 
 
