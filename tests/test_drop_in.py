@@ -196,6 +196,26 @@ class Counting(nn.Module):
         return self.inner(images)
 
 
+@pytest.mark.parametrize("settings", [{}, {"refresh": 2}, {"adversarial": Adversarial(prob=1.0)}])
+def test_a_model_that_normalises_itself_has_the_saliency_of_normalised_images(settings):
+    mean, std = (0.4, 0.5, 0.3), (0.1, 0.2, 0.5)
+    model, (images, labels) = network(), batch()
+    shaped_mean, shaped_std = (torch.tensor(values).view(3, 1, 1) for values in (mean, std))
+
+    def normalising(x):
+        return model((x - shaped_mean) / shaped_std)
+
+    outside = PuzzleMix(model, 5, generator=seeded(), mean=mean, std=std, **settings)
+    inside = PuzzleMix(normalising, 5, generator=seeded(), gradient_scale=std, **settings)
+    x, _ = outside((images - shaped_mean) / shaped_std, labels, samples=torch.arange(8))
+    model.eval()  # a plain function has no mode for the pass to set
+    y, _ = inside(images, labels, samples=torch.arange(8))
+    first, second = outside.last.saliency, inside.last.saliency
+    scale = first.flatten(1).amax(1)[:, None, None], second.flatten(1).amax(1)[:, None, None]
+    torch.testing.assert_close(first / scale[0], second / scale[1])
+    torch.testing.assert_close(x * shaped_std + shaped_mean, y, atol=1e-5, rtol=1e-5)
+
+
 def test_maps_are_reused_for_refresh_calls():
     model, (images, labels) = Counting(network()), batch()
     mixup = PuzzleMix(model, 5, generator=seeded(), refresh=3)

@@ -66,6 +66,7 @@ class PuzzleMix:
         loss: Callable[[Tensor, Tensor], Tensor] | None = None,
         logits: Callable[[Any], Tensor] | None = None,
         precision: torch.dtype = torch.float32,
+        gradient_scale: Sequence[float] | None = None,
     ):
         """Set up for a model.
 
@@ -73,6 +74,7 @@ class PuzzleMix:
         a batch is mixed. grids: one is drawn per batch. mean, std: what the images are normalised by. saliency:
         a function (images, targets) -> maps in place of the model's gradient. refresh: use each map for this many
         calls, kept by `samples` and `view`. loss, logits, precision: how the saliency pass runs (`input_gradient`).
+        gradient_scale: the standard deviations of a model that normalises images itself (`gradient_saliency`).
         """
         _check_probabilities(prob=prob, label_smoothing=label_smoothing)
         if not 0 < alpha < float("inf"):
@@ -98,6 +100,7 @@ class PuzzleMix:
         self.adversarial = adversarial
         self.pass_options = {"loss": loss, "logits": logits}
         self.precision = precision
+        self.gradient_scale = gradient_scale
         self.last: MixRecord | None = None
 
     def __call__(
@@ -190,9 +193,11 @@ class PuzzleMix:
         elif self.saliency is not None:
             saliency = self.saliency(images, targets)
         elif self.cache is not None and reuse:
-            saliency = _cached_saliency(self.cache, images, targets, given, gradient)
+            saliency = _cached_saliency(
+                self.cache, images, given, lambda some: self._read(gradient(images[some], targets[some]))
+            )
         else:
-            saliency = gradient_saliency(gradient(images, targets))
+            saliency = self._read(gradient(images, targets))
         return self._solve(images, drawn, saliency, noise)
 
     def _draw(self, batch: int) -> Draw:
@@ -215,7 +220,11 @@ class PuzzleMix:
         settings, pixels = self.adversarial or Adversarial(), self._pixels(images)
         start = random_start(images, settings, drawn.seed, pixels)
         slope = gradient(add_noise(images, start, pixels), targets)
-        return gradient_saliency(slope), sharpen(start, slope, settings, drawn.decay)
+        return self._read(slope), sharpen(start, slope, settings, drawn.decay)
+
+    def _read(self, gradient: Tensor) -> Tensor:
+        """The saliency that a gradient shows."""
+        return gradient_saliency(gradient, self.gradient_scale)
 
     def _solve(self, images: Tensor, drawn: Draw, saliency: Tensor, noise: Tensor | None) -> Mixed:
         mixed = puzzle_mix(
@@ -260,13 +269,9 @@ class PuzzleMix:
 
 
 def _cached_saliency(
-    cache: SaliencyCache,
-    images: Tensor,
-    targets: Tensor,
-    given: _Given,
-    gradient: Callable[[Tensor, Tensor], Tensor],
+    cache: SaliencyCache, images: Tensor, given: _Given, compute: Callable[[Tensor], Tensor]
 ) -> Tensor:
-    """Remembered maps where they still serve, new ones for the other images."""
+    """Remembered maps where they still serve; for the other images `compute` makes new ones from their places."""
     if given.samples is None:
         raise ValueError("refresh needs to know the images: pass samples=, their numbers in the data set (B,)")
     stale = cache.stale(given.samples)
@@ -277,7 +282,7 @@ def _cached_saliency(
         maps[known.to(images.device)] = cache.load(given.samples[known], size, view, device=images.device)
     if len(new):
         on_device = new.to(images.device)
-        fresh = gradient_saliency(gradient(images[on_device], targets[on_device]))
+        fresh = compute(on_device)
         cache.store(given.samples[new], fresh, _part(given.view, new))
         maps[on_device] = fresh
     return maps

@@ -7,7 +7,7 @@ Shape suffixes: B batch, C channels, H height, W width, T length of a signal, N 
 """
 
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import Any
 
@@ -45,9 +45,24 @@ def input_saliency(
     return gradient_saliency(gradient)
 
 
-def gradient_saliency(gradient: Tensor) -> Tensor:
-    """Root mean square over the channels: (B,C,H,W) or (B,C,T) -> float32 (B,H,W) or (B,T)."""
-    return gradient.float().square().mean(1).sqrt()
+def gradient_saliency(gradient: Tensor, scale: Sequence[float] | Tensor | None = None) -> Tensor:
+    """Root mean square over the channels: (B,C,H,W) or (B,C,T) -> float32 (B,H,W) or (B,T).
+
+    scale: multiplies each channel before. For a model that normalises images itself its standard deviations turn the
+    gradient into that at the normalised images, whose saliency the paper uses.
+    """
+    gradient = gradient.float()
+    if scale is not None:
+        gradient = gradient * _per_channel(scale, gradient)
+    return gradient.square().mean(1).sqrt()
+
+
+def _per_channel(scale: Sequence[float] | Tensor, gradient: Tensor) -> Tensor:
+    values = torch.as_tensor(scale, dtype=torch.float32, device=gradient.device)
+    channels = gradient.shape[1]
+    if values.shape != (channels,):
+        raise ValueError(f"scale has {values.numel()} values for {channels} channels: pass one per channel")
+    return values.view(-1, *[1] * (gradient.dim() - 2))
 
 
 def input_gradient(
