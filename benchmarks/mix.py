@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from statistics import mean, median
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import fresh
 import numpy as np
@@ -24,17 +24,17 @@ import torch
 import torch.nn.functional as F
 import usual_way
 from report import Row
-from timing import QUICK, Effort, Times, side_by_side
 from torch import Tensor, nn
 
-from puzzlemix import Draw, PuzzleMix, PuzzleMixConfig, draw, puzzle_mix
+from puzzlemix import Draw, PuzzleMix, PuzzleMixConfig, draw
+from puzzlemix.bench.mixing import Scenery, mix, mixup, scenes
+from puzzlemix.bench.timing import QUICK, Effort, Times, side_by_side
 from puzzlemix.core.blocks import layout_for
 from puzzlemix.core.energy import MaskEnergy, cell_faces, data_seams, mask_energy
 from puzzlemix.core.mask import solve_mask
 from puzzlemix.core.params import GRIDS
 from puzzlemix.core.shares import saliency_shares
 from puzzlemix.core.transport import solve_transport, transport_problem
-from puzzlemix.data.synthetic import draw_scenes
 from puzzlemix.models import build_model
 
 WHAT = (
@@ -43,25 +43,6 @@ WHAT = (
 )
 SPEEDUPS = {2: 10, 4: 10, 8: 40, 16: 200}  # the goals, by grid
 USUAL = "the usual way"
-
-
-class Batch(NamedTuple):
-    """What a mix is given: images (B,C,H,W), saliency (B,H,W), partner (B,)."""
-
-    images: Tensor
-    saliency: Tensor
-    partner: Tensor
-
-
-def scenes(count: int, side: int = 32) -> Batch:
-    """Generated pictures, and maps with the grain of input gradients that are stronger on the object."""
-    drawn = draw_scenes(range(count), size=side)
-    generator = torch.Generator().manual_seed(0)
-    grain = torch.randn(count, 3, side, side, generator=generator).square().mean(1).sqrt()
-    near = F.avg_pool2d(drawn.masks.float()[:, None], 5, stride=1, padding=2)[:, 0]
-    images = (drawn.images / 255).contiguous()
-    return Batch(images, grain * (0.2 + near), torch.randperm(count, generator=generator))
-
 
 Judge = Literal["speedup", "time"]
 
@@ -80,18 +61,13 @@ def whole_mix(effort: Effort, anchor: Callable | None) -> Iterator[Row]:
     batch = scenes(100)
     peers = ({USUAL: usual_way.usual_mix} if usual_way.gco else {}) | ({"the anchor": anchor} if anchor else {})
     for side in GRIDS:
-        functions: dict[str, Callable] = {"ours": partial(ours, batch, side)}
+        functions: dict[str, Callable] = {"ours": partial(mix, batch, side)}
         for name, peer in peers.items():
             functions[name] = partial(peer, batch.images, batch.saliency, batch.partner, side, 0.5)
         yield timed("whole mix", f"grid {side}", side_by_side(effort, functions), SPEEDUPS[side])
 
 
-def ours(batch: Batch, side: int) -> Tensor:
-    """The mixed images."""
-    return puzzle_mix(batch.images, batch.saliency, index=batch.partner, lam=0.5, grid=side).images
-
-
-def energy_of(batch: Batch, side: int) -> MaskEnergy:
+def energy_of(batch: Scenery, side: int) -> MaskEnergy:
     """The mask's objective for images of 32 x 32, as tensors."""
     config, layout = PuzzleMixConfig(), layout_for(32, 32, side, side)
     shares = saliency_shares(batch.saliency, layout)
@@ -143,9 +119,8 @@ def solve_each(solve: Callable, costs: np.ndarray) -> None:
 def large_images(effort: Effort, _: Callable | None) -> Iterator[Row]:
     """A batch as for ImageNet, beside plain input mixup."""
     batch = scenes(128, 224)
-    mixup = {"plain input mixup": lambda: 0.5 * batch.images + (1 - 0.5) * batch.images[batch.partner]}
     longer = effort._replace(turn=5 * effort.turn)  # calls of about 0.1 s: else only a few would fit into a round
-    times = side_by_side(longer, {"ours": partial(ours, batch, 16), **mixup})
+    times = side_by_side(longer, {"ours": partial(mix, batch, 16), "plain input mixup": partial(mixup, batch)})
     yield timed("128 images of 224x224", "grid 16", times, goal=2, judge="time")
     if sys.platform == "linux":
         peers = {"plain input mixup": fresh.ask("memory-mixup")}
@@ -187,11 +162,11 @@ def training_step(effort: Effort, _: Callable | None) -> Iterator[Row]:
     batch, labels = scenes(100), torch.arange(100) % 100
     model = build_model("preact_resnet18", 100, seed=0)
     step = side_by_side(effort._replace(rounds=effort.steps, turn=0), {"step": plain_step(model, batch.images, labels)})
-    mixup, generator = PuzzleMix(Unrun(model, 100), num_classes=100), torch.Generator().manual_seed(0)
+    drop_in, generator = PuzzleMix(Unrun(model, 100), num_classes=100), torch.Generator().manual_seed(0)
 
     def overhead(side: int) -> Tensor:
         draw(generator, 100)  # timed, but not used: the best of many draws would be the easiest to solve
-        return mixup(batch.images, labels, draw=Draw(batch.partner, 0.5, side))[0]
+        return drop_in(batch.images, labels, draw=Draw(batch.partner, 0.5, side))[0]
 
     times = side_by_side(effort, {f"grid {side}": partial(overhead, side) for side in GRIDS})
     shares = [100 * time.best / step["step"].best for time in times.values()]

@@ -36,6 +36,18 @@ def side_by_side(effort: Effort, functions: Mapping[str, Callable[[], object]]) 
     return {name: Times(min(times), median(times)) for name, times in runs.items()}
 
 
+def one_by_one(effort: Effort, functions: Mapping[str, Callable[[], object]]) -> dict[str, Times]:
+    """Like `side_by_side` for what takes a second or so: every turn is one call, and `effort.steps` the rounds."""
+    return side_by_side(effort._replace(rounds=effort.steps, turn=0), functions)
+
+
+def average(*parts: tuple[float, Times]) -> Times:
+    """Mean of times with their weights."""
+    total = sum(weight for weight, _ in parts)
+    best, middle = (sum(weight * times[part] for weight, times in parts) / total for part in (0, 1))
+    return Times(best, middle)
+
+
 def _take_turn(function: Callable[[], object], seconds: float) -> list[float]:
     times = []
     end = time.perf_counter() + seconds

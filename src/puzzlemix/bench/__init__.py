@@ -1,0 +1,1 @@
+"""How long mixing and training steps take, all measured side by side in one process."""
