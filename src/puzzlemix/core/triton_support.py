@@ -1,0 +1,50 @@
+"""What all Triton kernels share: whether Triton is there, how a kernel is launched, how it reports failure.
+
+Kernels live in `*_gpu_kernel.py` files, imported on first use, because they import Triton, which not every
+installation of torch brings along. One program solves one image and writes whether it came to an end; nobody waits for
+that: an asynchronous assert looks at it on the device.
+"""
+
+import functools
+import importlib.util
+import warnings
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from .checks import require
+
+
+@functools.cache
+def available() -> bool:
+    """Whether Triton is installed; without it, a first call on CUDA tensors warns of the detour over the CPU."""
+    found = importlib.util.find_spec("triton") is not None
+    if not found:
+        warnings.warn(
+            "Triton is missing, so masks and plans of CUDA tensors are found on the CPU, and every step waits for "
+            "that: pip install triton",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+    return found
+
+
+def launch(kernel: Any, programs: int, first: Tensor, *arguments: Any, **options: Any) -> None:
+    """Start `programs` programs of a Triton kernel on the device of its first argument."""
+    if programs:
+        with torch.cuda.device_of(first):  # Triton starts kernels on the current device, wherever the tensors are
+            kernel[(programs,)](first, *arguments, **options)
+
+
+def power_of_two(number: int) -> int:
+    """The smallest power of two that is at least `number`: Triton's tensors come in such sizes only."""
+    return 1 << (number - 1).bit_length()
+
+
+def require_solved(solved_B: Tensor, name: str) -> None:
+    """Assert, on the device, that a kernel came to an end for every image (B,)."""
+    require(
+        solved_B > 0,
+        lambda: f"{name} did not end within its steps on some image: pass a problem that `solve_{name}` accepts",
+    )
