@@ -129,6 +129,12 @@ def test_unknown_names_suggest_the_nearest(name, words):
         build_method(name, classes=5)
 
 
+def test_any_method_may_be_told_how_images_are_normalised(net, batch, seeded):
+    for name in METHODS:
+        step = build_method(name, classes=5, std=(0.5, 0.5, 0.5)).loss(net, batch, seeded())
+        assert step.loss.isfinite()
+
+
 def test_what_is_neither_name_nor_settings():
     with pytest.raises(TypeError, match="pass a name"):
         build_method(Augment(), classes=5)

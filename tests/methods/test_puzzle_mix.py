@@ -9,9 +9,10 @@ import torch.nn.functional as F
 
 from puzzlemix import Adversarial, Draw, PuzzleMix, PuzzleMixConfig, View
 from puzzlemix.core.adversarial import AdversarialDraw
-from puzzlemix.methods import Augment, Puzzle, PuzzleSettings, softmax_bce
+from puzzlemix.methods import Augment, Puzzle, PuzzleSettings, build_method, softmax_bce
 from puzzlemix.methods.augment import apply
 from puzzlemix.methods.puzzle_mix import PuzzleDraw
+from puzzlemix.models import Normalized
 
 INDEX = torch.tensor([7, 6, 5, 4, 3, 2, 1, 0])
 DRAW = Draw(INDEX, 0.4, 4)
@@ -92,6 +93,30 @@ def test_aug_mixes_augmented_images(nets, batch, seeded):
     images, targets = by_drop_in(twin, batch._replace(images=apply(batch.images, drawn.augment)), drawn.mix)
     assert torch.equal(step.logits, twin(images))
     assert torch.equal(step.targets, targets)
+
+
+@pytest.mark.parametrize("settings", [{}, {"clean_weight": 1.0}, {"refresh": 2}, {"adversarial": Adversarial(1.0)}])
+def test_saliency_is_that_of_the_normalised_images(nets, batch, seeded, settings):
+    """A model that normalises images itself is mixed for as one that is given them normalised."""
+    mean, std = (0.4, 0.5, 0.6), (0.1, 0.25, 0.9)
+    method = build_method(PuzzleSettings(**settings), classes=5, std=std)
+    drawn = method.draw(seeded(), 8)
+    method.apply(Normalized(nets(), mean, std), batch, drawn)
+
+    shaped_mean, shaped_std = (torch.tensor(values).view(3, 1, 1) for values in (mean, std))
+    outside = PuzzleMix(nets(), 5, mean=mean, std=std, adversarial=settings.get("adversarial"))
+    by_hand = outside.with_clean_gradient if "clean_weight" in settings else outside
+    by_hand((batch.images - shaped_mean) / shaped_std, batch.labels, draw=drawn.mix)
+    ours, theirs = method.mixup.last.saliency, outside.last.saliency
+    torch.testing.assert_close(peaked(ours), peaked(theirs), atol=1e-5, rtol=1e-4)
+    unscaled = build_method(PuzzleSettings(**settings), classes=5)
+    unscaled.apply(Normalized(nets(), mean, std), batch, drawn)
+    assert (peaked(unscaled.mixup.last.saliency) - peaked(theirs)).abs().max() > 0.1
+
+
+def peaked(maps):
+    """Each map over its largest value: a factor per image means nothing."""
+    return maps / maps.flatten(1).amax(1)[:, None, None]
 
 
 # ---- the clean term ------------------------------------------------------------------------------------------------

@@ -1,7 +1,8 @@
 """Training methods by name: Puzzle Mix and what it is compared with."""
 
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import NamedTuple
 
 from .augment import Augment, augment
 from .augmix import AugMix, AugMixSettings
@@ -43,10 +44,14 @@ __all__ = [
 
 
 class MethodEntry(NamedTuple):
-    """A method's settings, a frozen dataclass with defaults for all, and what builds it from (classes, settings)."""
+    """A method's settings, a frozen dataclass with defaults for all, and what builds it from (classes, settings).
+
+    takes_std: whether `build` also takes `std=`, because the method looks at input gradients.
+    """
 
     settings: type[LossSettings]
-    build: Callable[[int, Any], Method]
+    build: Callable[..., Method]
+    takes_std: bool = False
 
 
 METHODS = {
@@ -55,19 +60,29 @@ METHODS = {
     "manifold_mixup": MethodEntry(ManifoldMixupSettings, ManifoldMixup),
     "cutmix": MethodEntry(CutMixSettings, CutMix),
     "augmix": MethodEntry(AugMixSettings, AugMix),
-    "puzzle": MethodEntry(PuzzleSettings, Puzzle),
+    "puzzle": MethodEntry(PuzzleSettings, Puzzle, takes_std=True),
 }
 
 
-def build_method(method: str | LossSettings, *, classes: int) -> Method:
-    """Build a method by its name in METHODS, with default settings, or by its settings."""
+def build_method(method: str | LossSettings, *, classes: int, std: Sequence[float] | None = None) -> Method:
+    """Build a method by its name in METHODS, with default settings, or by its settings.
+
+    std: what the model divides images in [0, 1] by, per channel, where normalising them is its first layer.
+    """
+    entry, settings = _find(method)
+    build = partial(entry.build, std=std) if entry.takes_std else entry.build
+    return build(classes, settings)
+
+
+def _find(method: str | LossSettings) -> tuple[MethodEntry, LossSettings]:
+    """The entry of a name or of settings, and the settings."""
     if isinstance(method, str):
         if method not in METHODS:
             raise unknown(method, METHODS, "method")
-        return METHODS[method].build(classes, METHODS[method].settings())
+        return METHODS[method], METHODS[method].settings()
     for entry in METHODS.values():
         if type(method) is entry.settings:
-            return entry.build(classes, method)
+            return entry, method
     raise TypeError(
         f"method is a {type(method).__name__}: pass a name ({', '.join(METHODS)}) or an instance of its settings"
     )

@@ -1,6 +1,6 @@
 """Puzzle Mix and its variants, all by configuration, on top of the drop-in `puzzlemix.PuzzleMix`."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -26,8 +26,8 @@ class PuzzleSettings(LossSettings):
     is drawn per batch. mix: the objective and its solvers ("binary" is `PuzzleMixConfig(labels=2)`, "mask only" is
     `PuzzleMixConfig(transport=None)`). adversarial: the paper's "adv". augment: the paper's "aug", which mixes AugMix
     images. clean_weight: the paper's lambda_clean; clean_until_epoch: the first epoch without it. refresh: how many
-    uses a saliency map serves. precision: of the saliency pass, "fp32", "bf16" or "fp16" (with a clean term, the loop's
-    own).
+    uses a saliency map serves. precision: of the saliency pass, "fp32", "bf16" or "fp16" (the loop's own where that is
+    lower, and with a clean term).
     """
 
     alpha: float = 1.0
@@ -84,10 +84,11 @@ class Puzzle:
     """The loss of the mixed images; a step depends on the generator, the model and remembered saliency only.
 
     Saliency, and the clean term that its pass can leave, belong to the cross-entropy of the hard labels, whatever the
-    loss of the mixed images. `mixup.last` shows the latest mix.
+    loss of the mixed images. It is that of the normalised images: for models that normalise images in [0, 1] themselves
+    pass the `std` that they divide by. `mixup.last` shows the latest mix.
     """
 
-    def __init__(self, classes: int, settings: PuzzleSettings | None = None):
+    def __init__(self, classes: int, settings: PuzzleSettings | None = None, std: Sequence[float] | None = None):
         self.settings = settings or PuzzleSettings()
         self.objective = Objective(self.settings, classes)
         self.mixup = PuzzleMix(
@@ -98,6 +99,7 @@ class Puzzle:
             refresh=self.settings.refresh,
             adversarial=self.settings.adversarial,
             precision=PRECISIONS[self.settings.precision],
+            gradient_scale=std,
         )
 
     def loss(self, model: nn.Module, batch: Batch, generator: torch.Generator) -> Step:
