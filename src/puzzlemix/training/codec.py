@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 Config = TypeVar("Config")
+_WANTED = {bool: "true or false", int: "a whole number", float: "a number"}
 
 
 def encode(config: Any) -> Any:
@@ -78,7 +79,7 @@ def _read_tuple(kind: Any, value: Any, place: str) -> Any:
         kinds = (kinds[0],) * len(value)
     if len(kinds) != len(value):
         raise _wrong(value, f"a list of {len(kinds)}", place)
-    items = [_read(item_kind, item, f"{place}[{i}]") for i, (item_kind, item) in enumerate(zip(kinds, value, strict=True))]
+    items = [_read(*pair, f"{place}[{i}]") for i, pair in enumerate(zip(kinds, value, strict=True))]
     return kind(*items) if named else tuple(items)
 
 
@@ -86,7 +87,7 @@ def _read_plain(kind: Any, value: Any, place: str) -> Any:
     if kind is float and isinstance(value, int) and not isinstance(value, bool):
         return float(value)
     if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
-        raise _wrong(value, {bool: "true or false", int: "a whole number", float: "a number"}.get(kind, "a text"), place)
+        raise _wrong(value, _WANTED.get(kind, "a text"), place)
     return value
 
 

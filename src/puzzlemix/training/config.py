@@ -10,7 +10,7 @@ from typing import Any, Literal
 from ..methods import METHODS, LossSettings
 from .codec import decode, encode, nearest
 from .optimiser import OptimiserConfig
-from .schedule import Phase, ScheduleConfig
+from .schedule import Phase, ScheduleConfig, read_phases
 
 
 @dataclass(frozen=True)
@@ -34,8 +34,8 @@ class DataConfig:
 class ModelConfig:
     """The network.
 
-    name: preact_resnet18, wrn28_10 (or any wrn{depth}_{width}), resnet50, or any classifier of torchvision. The rest are
-    options of some: width, stride and final_norm of preact_resnet18, stride of wrn, zero_last_gain and head_std of
+    name: preact_resnet18, wrn28_10 (or any wrn{depth}_{width}), resnet50, or any classifier of torchvision. The rest
+    are options of some: width, stride and final_norm of preact_resnet18, stride of wrn, zero_last_gain and head_std of
     resnet50; left out, the network's own.
     """
 
@@ -56,10 +56,11 @@ class ModelConfig:
 class LoopConfig:
     """How long, in what portions and in what arithmetic.
 
-    batch_size: images per step. accumulate: parts that a batch goes through the model in, to save memory. phases:
-    triples EPOCH SIZE BATCH_SIZE: from that epoch on images of that size in batches of that many. ema: the decay of an
-    average of the weights that is evaluated too, e.g. 0.999. precision: fp32, or autocast to bf16 or fp16. channels_last:
-    the memory layout. compile: with torch.compile. fgsm_255: the attack's reach at the end, in 1/255 of the pixel range.
+    batch_size: images per step, in all processes together. accumulate: parts that a batch goes through the model in, to
+    save memory. phases: triples EPOCH SIZE BATCH_SIZE: from that epoch on images of that size in batches of that many.
+    ema: the decay of an average of the weights that is evaluated too, e.g. 0.999. precision: fp32, or autocast to bf16
+    or fp16. channels_last: the memory layout. compile: with torch.compile. fgsm_255: the attack's reach at the end, in
+    1/255 of the pixel range.
     """
 
     epochs: int = 10
@@ -74,9 +75,7 @@ class LoopConfig:
 
     def __post_init__(self):
         _check_counts(epochs=self.epochs, batch_size=self.batch_size, accumulate=self.accumulate)
-        for name, phase in (("epoch", p) for p in self.phases):
-            if phase.epoch < 0 or phase.size < 1 or phase.batch_size < 1:
-                raise ValueError(f"phases hold {tuple(phase)}: pass {name} of 0 or more, then size and batch size")
+        object.__setattr__(self, "phases", read_phases(self.phases))
         if self.ema is not None and not 0 < self.ema < 1:
             raise ValueError(f"ema={self.ema!r}: pass a decay between 0 and 1, e.g. 0.999")
         if self.precision not in ("fp32", "bf16", "fp16"):
@@ -171,7 +170,7 @@ class TrainConfig:
             return cls.from_json(path.read_text())
         except FileNotFoundError:
             raise ValueError(f"{path} does not exist: pass the config.json of a run's folder") from None
-        except (ValueError, UnicodeDecodeError) as error:
+        except ValueError as error:
             raise ValueError(f"{path}: {error}") from None
 
     def essence(self) -> dict[str, Any]:

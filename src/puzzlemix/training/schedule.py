@@ -1,4 +1,4 @@
-"""Learning rates as pure functions of how far the run has come, counted in epochs: 2.5 is half way through the third."""
+"""Learning rates as pure functions of how far a run is, counted in epochs: 2.5 is half way through the third."""
 
 import math
 from collections.abc import Sequence
@@ -80,8 +80,9 @@ class ScheduleConfig:
 
 def _check_knots(knots: Sequence[Knot]) -> None:
     epochs = [epoch for epoch, _ in knots]
-    if epochs != sorted(epochs) or min(epochs, default=0.0) < 0 or any(not 0 <= rate < math.inf for _, rate in knots):
-        raise ValueError(f"knots={knots!r}: pass pairs (epoch, rate) with epochs that do not fall and rates of 0 or more")
+    rates_fit = all(0 <= rate < math.inf for _, rate in knots)
+    if epochs != sorted(epochs) or min(epochs, default=0.0) < 0 or not rates_fit:
+        raise ValueError(f"knots={knots!r}: pass pairs (epoch, rate), epochs that do not fall and rates of 0 or more")
 
 
 def learning_rate(config: ScheduleConfig, epoch: float, epochs: int) -> float:
@@ -119,6 +120,15 @@ class Phase(NamedTuple):
     epoch: int
     size: int
     batch_size: int
+
+
+def read_phases(phases: Sequence[tuple[int, int, int]]) -> tuple[Phase, ...]:
+    """Phases out of triples; ValueError where they do not follow each other."""
+    read = tuple(Phase(*phase) for phase in phases)
+    epochs = [phase.epoch for phase in read]
+    if epochs != sorted(set(epochs)) or any(p.epoch < 0 or p.size < 1 or p.batch_size < 1 for p in read):
+        raise ValueError(f"phases={phases!r}: pass triples (epoch, size, batch size) with rising epochs from 0 on")
+    return read
 
 
 def phase_at(phases: Sequence[Phase], epoch: int) -> Phase | None:
