@@ -63,9 +63,7 @@ class _Folder:
 
     def __init__(self, path: Path):
         self.path = path
-        names = [
-            Path(base, file).relative_to(path).as_posix() for base, _, files in os.walk(path) for file in files
-        ]
+        names = [Path(base, file).relative_to(path).as_posix() for base, _, files in os.walk(path) for file in files]
         self._inside, self.names = _unwrapped(names)
 
     def read(self, name: str) -> bytes:
@@ -81,7 +79,7 @@ class _Folder:
 
 
 class _Zip:
-    """A zip archive, read in place; every process opens it for itself, since a position in a file is shared by forks."""
+    """A zip archive, read in place; every process opens its own, since forks share a position in a file."""
 
     def __init__(self, path: Path):
         self.path = path

@@ -71,10 +71,10 @@ def centre_box(width: int, height: int, size: int, resize: int) -> tuple[int, in
 
 def centred(image: "Image", size: int, resize: int) -> "Image":
     """Resize the shorter side, then cut out the centre of size x size."""
-    wide, high, *box = centre_box(*image.size, size, resize)
+    wide, high, left, top, right, bottom = centre_box(*image.size, size, resize)
     if (wide, high) != image.size:
         image = image.resize((wide, high), _pillow().Resampling.BILINEAR)
-    return image.crop(tuple(box)) if (wide, high) != (size, size) else image
+    return image.crop((left, top, right, bottom)) if (wide, high) != (size, size) else image
 
 
 def read_images(tree: "Tree", names: list[str], size: int, *, scale: bool) -> Tensor:

@@ -90,8 +90,7 @@ def flower(x: Field, y: Field) -> Field:
 
 
 SHAPES: dict[str, Callable[[Field, Field], Field]] = {
-    shape.__name__: shape
-    for shape in (disc, ring, crescent, square, triangle, star, cross, arrow, heart, flower)
+    shape.__name__: shape for shape in (disc, ring, crescent, square, triangle, star, cross, arrow, heart, flower)
 }
 
 

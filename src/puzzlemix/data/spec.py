@@ -42,14 +42,14 @@ class DataSpec:
         if self.classes < 2:
             raise ValueError(f"{self.name} has classes={self.classes}: a classifier needs at least 2")
         if len(self.mean) != self.channels or len(self.std) != self.channels:
-            raise ValueError(f"mean {self.mean} and std {self.std}: pass one number for each of {self.channels} channels")
+            raise ValueError(f"mean {self.mean} and std {self.std}: pass one for each of {self.channels} channels")
         if self.resize is not None and self.resize < self.size:
-            raise ValueError(f"resize={self.resize} is less than the size {self.size} cut out of it: pass at least that")
+            raise ValueError(f"resize={self.resize} is less than the size={self.size} cut out of it: pass no less")
 
 
 @dataclass(frozen=True, eq=False)
 class InMemory:
-    """A split whose images lie in memory: images (N,C,H,W) uint8, labels (N) int64, masks (N,H,W) bool or None."""
+    """A split in the CPU's memory: images (N,C,H,W) uint8, labels (N) int64, object masks (N,H,W) bool or None."""
 
     images: Tensor
     labels: Tensor
@@ -64,14 +64,9 @@ class InMemory:
     def __len__(self) -> int:
         return len(self.labels)
 
-    def to(self, device: torch.device | str) -> "InMemory":
-        """Move the images to a device, so that batches are cut there."""
-        return InMemory(self.images.to(device), self.labels.to(device), self.spec, self.masks)
-
     def fingerprint(self) -> str:
         """Hash the shape, every label and the pixels of a fixed few samples."""
-        rows = _few(len(self)).to(self.images.device)
-        return _digest(self.labels, [repr(tuple(self.images.shape)).encode(), _bytes(self.images[rows])])
+        return _digest(self.labels, [repr(tuple(self.images.shape)).encode(), _bytes(self.images[_few(len(self))])])
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,7 +137,7 @@ def _few(samples: int) -> Tensor:
 
 
 def _bytes(tensor: Tensor) -> bytes:
-    return np.ascontiguousarray(tensor.cpu().numpy()).tobytes()
+    return np.ascontiguousarray(tensor.numpy()).tobytes()
 
 
 def _digest(labels: Tensor, parts: list[bytes]) -> str:

@@ -19,9 +19,12 @@ import torch
 from torch import Tensor
 
 from .draws import Streams, hashed
+from .request import Request
 from .shapes import SHAPES, distances
+from .spec import DataSet, DataSpec, InMemory
 
 CLASSES = tuple(SHAPES)
+_TRAIN_IMAGES, _TEST_IMAGES = 5000, 1000
 _CHUNK_PIXELS = 2**16  # drawn at a time: few enough for all layers to stay in the cache
 _BEHIND, _BEFORE = 2, 2  # fragments
 _LINES = 3
@@ -49,6 +52,18 @@ class _Brush(NamedTuple):
     canvas: _Canvas
     streams: Streams
     palette: np.ndarray
+
+
+def load_synthetic(request: Request) -> DataSet:
+    """Draw the training and the test images, with their true object masks."""
+    size = request.size or 32
+    spec = DataSpec("synthetic", len(CLASSES), size, mean=(0.42,) * 3, std=(0.2,) * 3, padding=size // 16)
+    counts = {"train": request.train_images or _TRAIN_IMAGES, "test": request.test_images or _TEST_IMAGES}
+    scenes = {
+        split: draw_scenes(range(count), seed=request.seed, split=split, size=size) for split, count in counts.items()
+    }
+    train, test = (InMemory(scene.images, scene.labels, spec, scene.masks) for scene in scenes.values())
+    return DataSet(train, test, CLASSES)
 
 
 def draw_scenes(samples: Tensor | range, *, seed: int = 0, split: str = "train", size: int = 32) -> Scenes:

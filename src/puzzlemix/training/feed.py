@@ -3,54 +3,70 @@
 from collections.abc import Iterator
 
 import torch
-from torch import Tensor
 
 from ..core.saliency_cache import View
-from ..data.draws import generator_of
-from ..data.synthetic import draw_scenes
+from ..data import DataSpec, Loader, load_data
 from ..methods import Batch
 from .config import TrainConfig
 from .schedule import phase_at
 
 
-class _Spec:
-    classes = 10; channels = 3; mean = (0.5,) * 3; std = (0.25,) * 3
-
-
 class Feed:
-    """Batches."""
+    """The batches of a run; batch sizes are those of all processes together."""
 
-    def __init__(self, config: TrainConfig):
-        self.config = config
-        self.spec = _Spec()
-        self.train_set = draw_scenes(range(config.data.train_images or 1000), size=config.data.size or 32)
-        self.test_set = draw_scenes(range(config.data.test_images or 500), split="test", size=config.data.size or 32)
+    def __init__(self, config: TrainConfig, *, device: torch.device | str = "cpu"):
+        """Load the data set; the batches' images and labels will be on `device`."""
+        data, machine = config.data, config.machine
+        self.data = load_data(
+            data.name,
+            root=machine.root,
+            download=machine.download,
+            size=data.size,
+            train_images=data.train_images,
+            test_images=data.test_images,
+        )
+        self._loop = config.loop
+        self._train, self._test = (
+            Loader(split, seed=config.seed, workers=machine.workers, device=device)
+            for split in (self.data.train, self.data.test)
+        )
+        for epoch in (0, *(phase.epoch for phase in self._loop.phases)):
+            self.steps(epoch)
 
     @property
-    def images(self):
-        return len(self.train_set.labels)
+    def spec(self) -> DataSpec:
+        """The facts of the set."""
+        return self.data.spec
+
+    @property
+    def images(self) -> int:
+        """How many training images there are."""
+        return len(self.data.train)
 
     def batch_size(self, epoch: int) -> int:
         """Images per step in this epoch."""
-        phase = phase_at(self.config.loop.phases, epoch)
-        return self.config.loop.batch_size if phase is None else phase.batch_size
+        phase = phase_at(self._loop.phases, epoch)
+        return self._loop.batch_size if phase is None else phase.batch_size
+
+    def size(self, epoch: int) -> int:
+        """Side of the training images in this epoch."""
+        phase = phase_at(self._loop.phases, epoch)
+        return self.spec.size if phase is None else phase.size
 
     def steps(self, epoch: int) -> int:
         """Steps in this epoch."""
-        return len(self.train_set.labels) // self.batch_size(epoch)
+        return self._train.steps(self.batch_size(epoch))
 
-    def train(self, epoch: int, start: int) -> Iterator[Batch]:
-        size = self.batch_size(epoch)
-        order = torch.randperm(len(self.train_set.labels), generator=generator_of("order", self.config.seed, epoch))
-        for step in range(start, self.steps(epoch)):
-            g = generator_of("crop", self.config.seed, epoch, step)
-            rows = order[step * size:(step + 1) * size]
-            flip = torch.rand(len(rows), generator=g) < 0.5
-            images = self.train_set.images[rows]
-            images = torch.where(flip[:, None, None, None], images.flip(-1), images)
-            zero = torch.zeros(len(rows), dtype=torch.int64)
-            yield Batch(images.float() / 255, self.train_set.labels[rows], rows, View(zero, zero, flip=flip), epoch)
+    def train(self, epoch: int, start_step: int = 0, *, rank: int = 0, world: int = 1) -> Iterator[Batch]:
+        """Batches of an epoch from a step on; of each, process `rank` of `world` gets its part."""
+        pages = self._train.train(
+            epoch, self.batch_size(epoch), start=start_step, size=self.size(epoch), rank=rank, world=world
+        )
+        for page in pages:
+            assert page.cut is not None
+            yield Batch(page.images, page.labels, page.samples, View(*page.cut), epoch)
 
-    def test(self) -> Iterator[tuple[Tensor, Tensor]]:
-        for start in range(0, len(self.test_set.labels), 500):
-            yield Batch(self.test_set.images[start:start + 500].float() / 255, self.test_set.labels[start:start + 500])
+    def test(self, *, rank: int = 0, world: int = 1) -> Iterator[Batch]:
+        """Every test image once, shared among `world` processes; in batches of the run's last size."""
+        for page in self._test.test(self.batch_size(self._loop.epochs), rank=rank, world=world):
+            yield Batch(page.images, page.labels, page.samples)
