@@ -307,6 +307,7 @@ def test_an_empty_batch_is_an_empty_mix():
         torch.empty(0, 3, 8, 8), torch.empty(0, 8, 8), index=torch.empty(0, dtype=torch.int64), lam=0.5, grid=2
     )
     assert mixed.images.shape == (0, 3, 8, 8)
+    assert mixed.apply(torch.empty(0, 2, 8, 8)).shape == (0, 2, 8, 8)
 
 
 def test_more_cycles_never_raise_the_energy_of_the_papers_objective():

@@ -3,6 +3,7 @@
 Shape suffixes: B batch, C channels, H height, W width, R rows and K columns of the mask's grid, N tiles.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -61,7 +62,7 @@ class Mixed:
             )
         if not companion.is_floating_point():
             raise ValueError(f"companion is {companion.dtype}, which cannot be blended: pass floats, e.g. one-hot maps")
-        flat = (len(companion), -1, *size)
+        flat = (len(companion), math.prod(companion.shape[1 : -len(space)]), *size)
         moves = Moves(self.first_source, self.second_source)
         return show(companion.reshape(flat), partner.reshape(flat), self.index, self.mask, moves, self.layout).view_as(
             companion
