@@ -332,7 +332,10 @@ def test_signals():
         ({"prob": 1.5}, "prob=1.5"),
         ({"label_smoothing": -0.1}, "label_smoothing=-0.1"),
         ({"alpha": 0.0}, "alpha=0.0"),
-        ({"grids": ()}, "grids is empty"),
+        ({"alpha": "1"}, "alpha='1'"),
+        ({"grids": ()}, r"grids=\(\).*at least one"),
+        ({"grids": 4}, "grids=4.*sequence"),
+        ({"grids": (2, 0)}, "grid=0"),
         ({"saliency": lambda x, y: x[:, 0], "adversarial": Adversarial()}, "leave out saliency"),
         ({"saliency": lambda x, y: x[:, 0], "refresh": 2}, "one of the two"),
         ({"refresh": 0}, "refresh"),
@@ -345,6 +348,10 @@ def test_bad_settings_are_named(settings, words):
 
 def test_bad_calls_are_named():
     model, (images, labels) = network(), batch()
+    with pytest.raises(ValueError, match=r"num_classes=2\.5"):
+        PuzzleMix(model, 2.5)
+    with pytest.raises(ValueError, match="targets run from 0 to 5 for 5 classes"):
+        PuzzleMix(model, 5, saliency=lambda x, y: x[:, 0])(images, torch.arange(8) % 6)
     with pytest.raises(ValueError, match="num_classes"):
         PuzzleMix(model, generator=seeded())(images, labels)
     with pytest.raises(ValueError, match="samples="):

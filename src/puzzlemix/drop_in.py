@@ -1,19 +1,21 @@
 """Puzzle Mix as two lines in somebody's own training loop."""
 
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
 from .core.adversarial import Adversarial, AdversarialDraw, PixelRange, add_noise, random_start, sharpen
-from .core.inputs import Grid, channel_statistics
+from .core.checks import is_number, is_whole
+from .core.inputs import Grid, channel_statistics, check_grid
 from .core.mix import Mixed, puzzle_mix
 from .core.params import GRIDS, Draw, PuzzleMixConfig, draw
 from .core.saliency import clean_gradient, gradient_saliency, input_gradient
 from .core.saliency_cache import SaliencyCache, View
+from .core.targets import one_hot
 
 _NO_GRADIENT = (
     "adversarial noise follows the gradient of the saliency pass, and there is none where saliency is supplied: "
@@ -77,10 +79,11 @@ class PuzzleMix:
         gradient_scale: the standard deviations of a model that normalises images itself (`gradient_saliency`).
         """
         _check_probabilities(prob=prob, label_smoothing=label_smoothing)
-        if not 0 < alpha < float("inf"):
+        if not is_number(alpha, sys.float_info.min, sys.float_info.max):
             raise ValueError(f"alpha={alpha!r}: pass a positive number")
-        if not grids:
-            raise ValueError("grids is empty: pass at least one, e.g. (2, 4, 8, 16)")
+        if num_classes is not None and not is_whole(num_classes, 1):
+            raise ValueError(f"num_classes={num_classes!r}: pass a whole number of at least 1")
+        _check_grids(grids)
         if adversarial is not None and saliency is not None:
             raise ValueError(_NO_GRADIENT)
         if saliency is not None and refresh is not None:
@@ -263,7 +266,7 @@ class PuzzleMix:
                 raise ValueError("targets are class indices: pass num_classes= to PuzzleMix")
             if targets.is_floating_point():
                 raise ValueError(f"targets have shape {tuple(targets.shape)} and dtype {targets.dtype}: pass integers")
-            targets = F.one_hot(targets.long(), self.num_classes)
+            targets = one_hot(targets, self.num_classes)
         soft = targets.float()
         return soft * (1 - self.label_smoothing) + self.label_smoothing / soft.shape[1]
 
@@ -293,7 +296,14 @@ def _part(view: View | None, where: Tensor) -> View | None:
     return None if view is None else View._make(None if field is None else field[where] for field in view)
 
 
+def _check_grids(grids: Sequence[Grid]) -> None:
+    if not isinstance(grids, Sequence) or not grids:
+        raise ValueError(f"grids={grids!r}: pass a sequence of at least one grid, e.g. (2, 4, 8, 16)")
+    for grid in grids:
+        check_grid(grid)
+
+
 def _check_probabilities(**values: float) -> None:
     for name, value in values.items():
-        if not 0 <= value <= 1:
+        if not is_number(value, 0, 1):
             raise ValueError(f"{name}={value!r}: pass a number from 0 to 1")

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from .checks import require, span
+from .checks import is_number, require, span
 
 
 class AdversarialDraw(NamedTuple):
@@ -42,10 +42,10 @@ class Adversarial:
     shared: bool = False
 
     def __post_init__(self):
-        if not 0 <= self.prob <= 1:
+        if not is_number(self.prob, 0, 1):
             raise ValueError(f"prob={self.prob!r}: pass a probability from 0 to 1")
         for name in ("eps_255", "step_255"):
-            if not 0 <= getattr(self, name) <= 255:
+            if not is_number(getattr(self, name), 0, 255):
                 raise ValueError(f"{name}={getattr(self, name)!r}: pass a number of 1/255 steps from 0 to 255")
 
     def draw(self, generator: torch.Generator) -> AdversarialDraw:

@@ -1,13 +1,12 @@
 """Reads what a caller passes to the mix: checks it, and brings images and signals into one form."""
 
-import numbers
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
-from .checks import require, span
+from .checks import check_images, is_number, is_whole, require, span
 
 Grid = int | tuple[int, int]
 
@@ -38,12 +37,8 @@ def read_inputs(
     std: Sequence[float] | Tensor | None,
 ) -> MixInputs:
     """Check everything and treat a signal (B,C,T) as an image of one row."""
-    _check_images(images)
-    expected = (images.shape[0], *images.shape[2:])
-    if saliency.shape != expected:
-        raise ValueError(
-            f"saliency has shape {tuple(saliency.shape)}, images {tuple(images.shape)}: pass saliency as {expected}"
-        )
+    check_images(images)
+    _check_saliency(saliency, images)
     for name, tensor in (("saliency", saliency), ("index", index), ("lam", lam)):
         if isinstance(tensor, Tensor) and tensor.device != images.device:
             raise ValueError(f"{name} is on {tensor.device}, images are on {images.device}: move them to one device")
@@ -63,22 +58,30 @@ def read_inputs(
     )
 
 
-def _check_images(images: Tensor) -> None:
-    if not isinstance(images, Tensor):
-        raise TypeError(f"images are a {type(images).__name__}: pass a torch tensor")
-    if images.dim() not in (3, 4) or 0 in images.shape[1:]:
-        raise ValueError(f"images have shape {tuple(images.shape)}: pass (B,C,H,W), or (B,C,T) for signals")
-    if not images.is_floating_point():
-        raise ValueError(f"images are {images.dtype}: convert them first, e.g. images.float() / 255")
+def _check_saliency(saliency: Tensor, images: Tensor) -> None:
+    if not isinstance(saliency, Tensor):
+        raise TypeError(f"saliency is a {type(saliency).__name__}: pass a torch tensor")
+    expected = (images.shape[0], *images.shape[2:])
+    if saliency.shape != expected:
+        raise ValueError(
+            f"saliency has shape {tuple(saliency.shape)}, images {tuple(images.shape)}: pass saliency as {expected}"
+        )
+    if saliency.is_complex():
+        raise ValueError(f"saliency is {saliency.dtype}: pass real numbers, e.g. saliency.abs()")
+
+
+def check_grid(grid: Grid) -> None:
+    """A grid is a whole number, or one for the rows and one for the columns."""
+    pair = grid if isinstance(grid, tuple | list) else (grid, grid)
+    if len(pair) != 2 or not all(is_whole(cells, 1) for cells in pair):
+        raise ValueError(f"grid={grid!r}: pass a whole number of at least 1, or (rows, cols)")
 
 
 def read_grid(grid: Grid, size: torch.Size) -> tuple[int, int]:
     """(rows, cols) of a grid for an image of `size` (H,W), or one row of cells for a signal of `size` (T,)."""
     height, width = size if len(size) == 2 else (1, *size)
-    pair = grid if isinstance(grid, tuple) else (grid if len(size) == 2 else 1, grid)
-    if len(pair) != 2 or not all(isinstance(cells, numbers.Integral) and cells > 0 for cells in pair):
-        raise ValueError(f"grid={grid!r}: pass a whole number of at least 1, or (rows, cols)")
-    rows, cols = pair
+    check_grid(grid)
+    rows, cols = grid if isinstance(grid, tuple | list) else (grid if len(size) == 2 else 1, grid)
     if rows > height or cols > width:
         finest = f"{height}x{width}" if len(size) == 2 else str(width)
         image = f"the image {height}x{width}"
@@ -87,6 +90,8 @@ def read_grid(grid: Grid, size: torch.Size) -> tuple[int, int]:
 
 
 def _read_index(index: Tensor, batch: int) -> Tensor:
+    if not isinstance(index, Tensor):
+        raise TypeError(f"index is a {type(index).__name__}: pass a torch tensor of {batch} integers")
     if index.shape != (batch,) or index.is_floating_point() or index.dtype == torch.bool:
         raise ValueError(
             f"index has shape {tuple(index.shape)} and dtype {index.dtype}: pass {batch} integers, a partner per image"
@@ -101,8 +106,8 @@ def _read_index(index: Tensor, batch: int) -> Tensor:
 def _read_lam(lam: float | Tensor, images: Tensor) -> Tensor:
     batch = len(images)
     if not isinstance(lam, Tensor):
-        if not 0 <= lam <= 1:
-            raise ValueError(f"lam={lam!r}: pass the share of the first image, from 0 to 1")
+        if not is_number(lam, 0, 1):
+            raise ValueError(f"lam={lam!r}: pass the share of the first image, a number (or a tensor) from 0 to 1")
         return torch.full((batch,), lam, dtype=torch.float32, device=images.device)
     if lam.dim() and lam.shape != (batch,):
         raise ValueError(f"lam has shape {tuple(lam.shape)}: pass a float or one number per image, ({batch},)")

@@ -1,5 +1,6 @@
 """What a mix depends on: the coefficients, which stay, and the draw, which is new for every batch."""
 
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -7,6 +8,7 @@ import torch
 from torch import Tensor
 
 from .adversarial import Adversarial, AdversarialDraw
+from .checks import is_number, is_whole
 from .mask import LABELS
 from .mask import SOLVERS as MASK_SOLVERS
 from .transport import SOLVERS as TRANSPORT_SOLVERS
@@ -50,11 +52,11 @@ class PuzzleMixConfig:
     cycles: int = 1
 
     def __post_init__(self):
-        if self.labels not in LABELS:
+        if not is_whole(self.labels, LABELS[0], LABELS[-1]):
             raise ValueError(f"labels={self.labels!r}: pass a whole number from {LABELS[0]} to {LABELS[-1]}")
         for name in _COEFFICIENTS:
             value = getattr(self, name)
-            if not 0 <= value < float("inf"):
+            if not is_number(value, 0, sys.float_info.max):
                 raise ValueError(f"{name}={value!r}: pass a finite number of at least 0")
         if self.gamma > 1:
             raise ValueError(
@@ -68,7 +70,7 @@ class PuzzleMixConfig:
             value = getattr(self, name)
             if value is None and name == "transport_block":
                 continue
-            if not isinstance(value, int) or value < least:
+            if not is_whole(value, least):
                 raise ValueError(f"{name}={value!r}: pass a whole number of at least {least}")
 
     @property

@@ -16,7 +16,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
-from .checks import require, span
+from .checks import check_images, require, span
+from .targets import one_hot
 
 Model = Callable[..., Any]
 Loss = Callable[[Tensor, Any], Tensor]
@@ -83,7 +84,7 @@ def input_gradient(
     precision: float32, or the dtype to autocast to. train=True keeps every module's own mode instead of eval mode;
     batch-norm in train mode then also updates its statistics, and lets the images of a batch see each other.
     """
-    _check_images(images)
+    check_images(images)
     if precision not in _PRECISIONS:
         raise ValueError(f"precision={precision}: choose one of {', '.join(map(str, _PRECISIONS))}")
     if not len(images):
@@ -116,7 +117,7 @@ def clean_gradient(
     Gradients are added to what is there, and not communicated: the next backward pass reduces the sum. `scaler` scales
     the loss as it does in the caller's own step.
     """
-    _check_images(images)
+    check_images(images)
     if not 0 < weight < float("inf"):
         raise ValueError(f"weight={weight!r}: pass a positive number (or, for no clean term, use input_gradient)")
     if any(module.static_graph for module in _distributed(model)):
@@ -200,7 +201,8 @@ def _read_targets(targets: Any, scores: Tensor) -> tuple[Tensor, bool]:
             f"targets have shape {tuple(targets.shape)} and dtype {targets.dtype}, the logits shape "
             f"{tuple(scores.shape)}: pass integers of shape ({len(scores)},), rows like the logits, or your own loss="
         )
-    return _one_hot(targets.long(), scores), False
+    _check_classes(scores)
+    return one_hot(targets, scores.shape[1], scores.dtype), False
 
 
 def _read_rows(targets_BN: Tensor, scores_BN: Tensor) -> tuple[Tensor, bool]:
@@ -216,16 +218,6 @@ def _read_rows(targets_BN: Tensor, scores_BN: Tensor) -> tuple[Tensor, bool]:
     return hot_BN, False
 
 
-def _one_hot(index_B: Tensor, scores_BN: Tensor) -> Tensor:
-    _check_classes(scores_BN)
-    classes = scores_BN.shape[1]
-    require(
-        (index_B >= 0) & (index_B < classes),
-        lambda: f"targets {span(index_B)} for {classes} classes: pass class indices from 0 to {classes - 1}",
-    )
-    return torch.zeros_like(scores_BN, requires_grad=False).scatter_(1, index_B[:, None], 1)
-
-
 def _check_classes(scores_BN: Tensor) -> None:
     if scores_BN.shape[1] < 2:
         raise ValueError(
@@ -234,18 +226,9 @@ def _check_classes(scores_BN: Tensor) -> None:
         )
 
 
-def _check_images(images: Tensor) -> None:
-    if not isinstance(images, Tensor):
-        raise TypeError(f"images are a {type(images).__name__}: pass a torch tensor")
-    if images.dim() not in (3, 4) or 0 in images.shape[1:]:
-        raise ValueError(f"images have shape {tuple(images.shape)}: pass (B,C,H,W), or (B,C,T) for signals")
-    if not images.is_floating_point():
-        raise ValueError(f"images are {images.dtype}: convert them first, e.g. images.float() / 255")
-
-
 def _scores(output: Any, logits: Logits | None, batch: int) -> Tensor:
     """The logits in what the model returned."""
-    scores = _find_logits(output) if logits is None else logits(output)
+    scores = find_logits(output) if logits is None else logits(output)
     if not isinstance(scores, Tensor):
         raise TypeError(f"logits= returned a {type(scores).__name__}: return the tensor (B,N)")
     if not scores.dim() or len(scores) != batch:
@@ -258,7 +241,8 @@ def _scores(output: Any, logits: Logits | None, batch: int) -> Tensor:
     return scores
 
 
-def _find_logits(output: Any) -> Tensor:
+def find_logits(output: Any) -> Tensor:
+    """The logits in what a model returned: a tensor, or something that holds one, first or by a usual name."""
     if isinstance(output, Tensor):
         return output
     if isinstance(output, Mapping):

@@ -14,7 +14,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from ..core.checks import require
+from ..core.targets import one_hot
 from .base import Step
 
 _MOST_SHOWN = 20
@@ -113,13 +113,7 @@ class Objective:
 
     def one_hot(self, labels_B: Tensor) -> Tensor:
         """Class indices (B,) -> float32 (B,N)."""
-        message = f"for {self.classes} classes: pass class indices from 0 to {self.classes - 1}"
-        require(
-            (labels_B >= 0) & (labels_B < self.classes),
-            lambda: f"labels run from {int(labels_B.min())} to {int(labels_B.max())} {message}",
-        )
-        rows_BN = torch.zeros(len(labels_B), self.classes, device=labels_B.device)
-        return rows_BN.scatter_(1, labels_B.long()[:, None], 1)
+        return one_hot(labels_B, self.classes)
 
     def __call__(self, logits_BN: Tensor, targets_BN: Tensor) -> Tensor:
         """The loss against smoothed targets, a number."""
