@@ -101,18 +101,18 @@ def pgd(
     images: Tensor,
     labels: Tensor,
     settings: PGD,
-    generator: torch.Generator,
+    dice: Dice | torch.Generator,
     *,
     targets: Tensor | None = None,
     logits: Logits | None = None,
 ) -> Attacked:
     """Projected gradient descent on images (B,C,H,W) in [0, 1] of classes labels (B,).
 
-    It succeeds where the model says anything but the label or, with targets (B,), where it says the target. logits: as
-    in `input_gradient`.
+    It succeeds where the model says anything but the label or, with targets (B,), where it says the target. dice: what
+    the starts are drawn from. logits: as in `input_gradient`.
     """
     _check_range(images)
-    dice = Dice(generator, images.device)
+    dice = dice if isinstance(dice, Dice) else Dice.of_generator(dice, images)
     result = None
     for _ in range(settings.restarts):
         judge = _Judge(labels, targets, logits)
@@ -164,7 +164,7 @@ class _Linf:
     @staticmethod
     def anywhere(images: Tensor, dice: Dice) -> Tensor:
         """Draw from the unit ball."""
-        return dice.uniform(*images.shape, low=-1, high=1)
+        return dice.uniform(*images.shape[1:], low=-1, high=1)
 
     @staticmethod
     def direction(slope: Tensor) -> Tensor:
@@ -183,8 +183,8 @@ class _L2:
     @staticmethod
     def anywhere(images: Tensor, dice: Dice) -> Tensor:
         """Draw from the unit ball."""
-        radius_B = dice.uniform(len(images)) ** (1 / images[0].numel())
-        return _L2.direction(dice.normal(*images.shape)) * radius_B[:, None, None, None]
+        radius_B111 = dice.uniform(1, 1, 1) ** (1 / images[0].numel())
+        return _L2.direction(dice.normal(*images.shape[1:])) * radius_B111
 
     @staticmethod
     def direction(slope: Tensor) -> Tensor:
