@@ -4,7 +4,7 @@ import os
 import pickle
 import re
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import torch
@@ -30,9 +30,14 @@ def save_weights(model: nn.Module, path: str | os.PathLike) -> None:
     The names are those of the network itself, without the prefixes of wrappers (normalisation, DataParallel,
     `torch.compile`, Fabric).
     """
+    write_weights(bare(model).state_dict(), path)
+
+
+def write_weights(state: Mapping[str, Tensor], path: str | os.PathLike) -> None:
+    """Write a network's state dict as safetensors; a file of that name is replaced at once or not at all."""
     to_bytes = require("safetensors.torch").save
     # Clones, because safetensors refuses tensors that share memory, as tied weights do.
-    tensors = {name: tensor.detach().cpu().contiguous().clone() for name, tensor in _bare(model).state_dict().items()}
+    tensors = {name: tensor.detach().cpu().contiguous().clone() for name, tensor in state.items()}
     _write_atomically(to_bytes(tensors, metadata={"format": "pt"}), Path(path))
 
 
@@ -43,14 +48,15 @@ def load_weights(model: nn.Module, path: str | os.PathLike) -> None:
     with `weights_only`: a file whose pickle calls for other than tensors and plain values is refused, and none of it
     runs. Prefixes of wrappers are dropped. What does not fit raises a ValueError that lists it.
     """
-    network = _bare(model)
+    network = bare(model)
     expected = network.state_dict()
     found = _without_prefixes(_read(Path(path)), expected)
     _check_fit(found, expected, f"{path} does not fit {type(network).__name__}")
     network.load_state_dict(found)
 
 
-def _bare(model: nn.Module) -> nn.Module:
+def bare(model: nn.Module) -> nn.Module:
+    """The network itself, out of all wrappers."""
     while (attribute := _INSIDE.get(type(model).__name__)) is not None:
         model = getattr(model, attribute)
     return model

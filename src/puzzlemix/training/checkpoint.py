@@ -99,7 +99,7 @@ def _step(path: Path) -> int:
 
 
 def _remove_old(folder: Path, newest: Path) -> None:
-    """Keep the newest and the one before; those of later steps were damaged, or the run would have gone on from them."""
+    """Keep the newest and the one before; those of later steps are damaged, or the run would have gone on from them."""
     others = [path for path in list_checkpoints(folder) if path != newest]
     before = [path for path in others if _step(path) <= _step(newest)]
     for path in set(others) - set(before[-(_KEPT - 1) :]):

@@ -78,8 +78,7 @@ class LoopConfig:
         object.__setattr__(self, "phases", read_phases(self.phases))
         if self.ema is not None and not 0 < self.ema < 1:
             raise ValueError(f"ema={self.ema!r}: pass a decay between 0 and 1, e.g. 0.999")
-        if self.precision not in ("fp32", "bf16", "fp16"):
-            raise ValueError(f"precision={self.precision!r}: {nearest(self.precision, ('fp32', 'bf16', 'fp16'))}")
+        _check_choice("precision", self.precision, ("fp32", "bf16", "fp16"))
         if not 0 <= self.fgsm_255 <= 255:
             raise ValueError(f"fgsm_255={self.fgsm_255!r}: pass a number of 1/255 steps from 0 to 255")
 
@@ -91,7 +90,8 @@ class MachineConfig:
     root: the folder of data sets. download: fetch the set if it is not there. workers: processes that read large sets.
     device: auto takes CUDA, then MPS, then the CPU. save_steps, save_seconds: a checkpoint after so many steps or
     seconds, beside the one after each epoch. log_steps: a line of metrics after so many steps. tensorboard: write
-    metrics for it too.
+    metrics for it too. strategy: what torchrun's or SLURM's processes do: ddp (each has all weights) or fsdp (each
+    holds a part of them). timeout: seconds after which a process that waits for another one gives up.
     """
 
     root: str = "data"
@@ -102,13 +102,17 @@ class MachineConfig:
     save_seconds: float | None = 300.0
     log_steps: int = 50
     tensorboard: bool = True
+    strategy: Literal["ddp", "fsdp"] = "ddp"
+    timeout: float = 1800.0
 
     def __post_init__(self):
         _check_counts(save_steps=self.save_steps, log_steps=self.log_steps)
         if self.workers < 0:
             raise ValueError(f"workers={self.workers!r}: pass 0 (read in this process) or more")
-        if self.device not in ("auto", "cpu", "cuda", "mps"):
-            raise ValueError(f"device={self.device!r}: {nearest(self.device, ('auto', 'cpu', 'cuda', 'mps'))}")
+        _check_choice("device", self.device, ("auto", "cpu", "cuda", "mps"))
+        _check_choice("strategy", self.strategy, ("ddp", "fsdp"))
+        if not 0 < self.timeout < math.inf:
+            raise ValueError(f"timeout={self.timeout!r}: pass a positive number of seconds")
         if self.save_seconds is not None and not 0 < self.save_seconds < math.inf:
             raise ValueError(f"save_seconds={self.save_seconds!r}: pass a positive number, or None for never")
 
@@ -199,6 +203,11 @@ def differences(ours: dict[str, Any], theirs: dict[str, Any], place: str = "") -
         elif one != other:
             found.append(f"{place}{name} is {other!r} there and {one!r} here")
     return found
+
+
+def _check_choice(name: str, value: str, choices: tuple[str, ...]) -> None:
+    if value not in choices:
+        raise ValueError(f"{name}={value!r}: {nearest(value, choices)}")
 
 
 def _check_counts(**values: int | None) -> None:

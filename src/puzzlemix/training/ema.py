@@ -5,6 +5,8 @@ import copy
 import torch
 from torch import Tensor, nn
 
+from .sharding import local
+
 
 class Ema:
     """A copy of a model that follows it; normalisation statistics are averaged too, counters copied.
@@ -22,10 +24,11 @@ class Ema:
         decay = min(self.decay, step / (step + 9))
         followers, leaders = _tensors(self.model), _tensors(model)
         floats = [name for name, tensor in followers.items() if tensor.is_floating_point()]
-        torch._foreach_lerp_([followers[n] for n in floats], [leaders[n] for n in floats], 1 - decay)
+        ours, theirs = [followers[name] for name in floats], [leaders[name] for name in floats]
+        torch._foreach_lerp_(ours, theirs, 1 - decay)  # pyright: ignore[reportPrivateImportUsage]
         for name in followers.keys() - floats:
             followers[name].copy_(leaders[name])
 
 
 def _tensors(model: nn.Module) -> dict[str, Tensor]:
-    return dict(model.state_dict())
+    return {name: local(tensor) for name, tensor in model.state_dict().items()}

@@ -1,41 +1,23 @@
-"""One step of training on one device: model, method, optimiser, average and precision."""
+"""One step of training: model, method, optimiser, average and precision."""
 
+import contextlib
 import math
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
 from lightning.fabric import Fabric
-from lightning.fabric.plugins.precision import MixedPrecision
 from torch import Tensor, nn
+from torch.nn.modules.batchnorm import _NormBase
+from torch.nn.parallel import DistributedDataParallel
 
 from ..core.saliency_cache import View
 from ..methods import Batch, Method
-from .config import LoopConfig, MachineConfig, TrainConfig
+from . import sharding
+from .config import TrainConfig
 from .ema import Ema
 from .optimiser import build_optimiser, set_rate
-
-_FABRIC_NAMES = {"bf16": "bf16-mixed", "fp16": "16-mixed"}
-
-
-def find_device(machine: MachineConfig) -> str:
-    """The kind of device to train on."""
-    there = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available(), "cpu": True}
-    if machine.device == "auto":
-        return next(name for name, found in there.items() if found)
-    if not there[machine.device]:
-        raise ValueError(f"device={machine.device!r}: torch finds none here, pass --device auto")
-    return machine.device
-
-
-def make_fabric(loop: LoopConfig, machine: MachineConfig) -> Fabric:
-    """Lightning Fabric for one device, with its precision."""
-    device = find_device(machine)
-    if loop.precision == "fp32":
-        return Fabric(accelerator=device, devices=1, precision="32-true")
-    if loop.precision == "fp16" and device == "cpu":
-        raise ValueError("precision='fp16' is for accelerators: pass --precision bf16 on the CPU")
-    return Fabric(accelerator=device, devices=1, plugins=[MixedPrecision(_FABRIC_NAMES[loop.precision], device)])
+from .processes import Team
 
 
 class Autocasting(nn.Module):
@@ -54,27 +36,30 @@ class Autocasting(nn.Module):
 
 
 class Engine:
-    """Everything that a step changes."""
+    """Everything that a step changes.
 
-    def __init__(self, config: TrainConfig, model: nn.Module, method: Method, fabric: Fabric):
-        self.loop = config.loop
-        self.fabric = fabric
-        self.method = method
-        layout = torch.channels_last if self.loop.channels_last else torch.preserve_format
-        self.model = fabric.to_device(model).to(memory_format=layout)  # pyright: ignore[reportCallIssue]
+    model: the network. net: the same as it is called by those who only look at it. forward: the same as it is called to
+    learn, where gradients travel between processes.
+    """
+
+    def __init__(self, config: TrainConfig, model: nn.Module, method: Method, team: Team):
+        self.loop, self.team, self.fabric, self.method = config.loop, team, team.fabric, method
+        self._layout = torch.channels_last if self.loop.channels_last else torch.preserve_format
+        self.model = self.fabric.to_device(model).to(memory_format=self._layout)  # pyright: ignore[reportCallIssue]
         self.ema = None if self.loop.ema is None else Ema(self.model, self.loop.ema)
-        self.net = self._callable(self.model)
-        self.forward = fabric.strategy.setup_module(self.net)
+        self.net = Autocasting(self._compiled(self.model), self.fabric)
+        self.forward = self.fabric.strategy.setup_module(self.net)
+        self.ema_net = None if self.ema is None else self._averaged_net(self.ema)
+        self._statistics = _statistics(self.model) if team.size > 1 else []
         self.optimiser = build_optimiser(self.model, config.optimiser, config.schedule.lr)
-        self._stepper = fabric.setup_optimizers(self.optimiser)
 
-    def _callable(self, model: nn.Module) -> Autocasting:
-        return Autocasting(torch.compile(model) if self.loop.compile else model, self.fabric)  # pyright: ignore
+    def _compiled(self, model: nn.Module) -> nn.Module:
+        return torch.compile(model) if self.loop.compile else model  # pyright: ignore[reportReturnType]
 
-    @property
-    def ema_net(self) -> nn.Module | None:
-        """The averaged model, to be evaluated."""
-        return None if self.ema is None else Autocasting(self.ema.model, self.fabric)
+    def _averaged_net(self, ema: Ema) -> nn.Module:
+        """The averaged model, to be evaluated; spread over the processes as the other one is."""
+        net = Autocasting(ema.model, self.fabric)
+        return net if isinstance(self.forward, DistributedDataParallel) else self.fabric.strategy.setup_module(net)
 
     def step(self, batch: Batch, lr: float, number: int, generators: Callable[[int], torch.Generator]) -> Tensor:
         """Learn from one batch in step `number` of the run, counted from 1; `generators` gives each part its own.
@@ -83,11 +68,23 @@ class Engine:
         """
         set_rate(self.optimiser, lr)
         self.optimiser.zero_grad()
-        sums = [self._learn(part, share, generators(i)) for i, (part, share) in enumerate(self._parts(self.placed(batch)))]
-        self._stepper.step()
+        parts = list(self._parts(self.placed(batch)))
+        sums = []
+        for place, (part, share) in enumerate(parts):
+            with self._gradients_travel(place == len(parts) - 1):
+                sums.append(self._learn(part, share, generators(place)))
+        self.fabric.strategy.optimizer_step(self.optimiser)  # pyright: ignore[reportArgumentType]
+        self.team.average(self._statistics)
         if self.ema is not None:
             self.ema.update(self.model, number)
-        return torch.stack(sums).sum(0)
+        return sums[0] if len(sums) == 1 else torch.stack(sums).sum(0)
+
+    def _gradients_travel(self, now: bool) -> contextlib.AbstractContextManager:
+        """Only those of the last part do, which by then are the sums of all parts."""
+        forward = self.forward
+        return (
+            contextlib.nullcontext() if now or not isinstance(forward, DistributedDataParallel) else forward.no_sync()
+        )
 
     def _learn(self, part: Batch, share: float, generator: torch.Generator) -> Tensor:
         """Add a part's gradients, weighted by its share of the batch."""
@@ -113,35 +110,42 @@ class Engine:
         images = len(batch.images)
         size = math.ceil(images / self.loop.accumulate)
         for start in range(0, images, size):
-            part = _cut(batch, slice(start, start + size))
+            part = batch if size == images else _cut(batch, slice(start, start + size))
             yield part, len(part.images) / images
 
     def placed(self, batch: Batch) -> Batch:
         """Images and labels on the device, laid out as the model's weights are."""
-        layout = torch.channels_last if self.loop.channels_last else torch.preserve_format
         device = self.fabric.device
-        images = batch.images.to(device, non_blocking=True, memory_format=layout)
+        images = batch.images.to(device, non_blocking=True, memory_format=self._layout)
         return batch._replace(images=images, labels=batch.labels.to(device, non_blocking=True))
 
     def state_dict(self) -> dict[str, Any]:
-        """Everything that a step changes, as it is now."""
+        """Everything that a step changes, as it is now; all processes must ask, and all get the whole."""
         return {
-            "model": self.model.state_dict(),
-            "optimiser": self.optimiser.state_dict(),
-            "ema": None if self.ema is None else self.ema.model.state_dict(),
-            "method": self.method.state_dict(),
+            "model": sharding.model_state(self.model),
+            "optimiser": sharding.optimiser_state(self.optimiser),
+            "ema": None if self.ema is None else sharding.model_state(self.ema.model),
+            "methods": self.team.gather(self.method.state_dict()),
             "scaler": None if self._scaler is None else self._scaler.state_dict(),
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on from a `state_dict`."""
-        self.model.load_state_dict(state["model"])
-        self.optimiser.load_state_dict(state["optimiser"])
-        self.method.load_state_dict(state["method"])
+        """Go on from a `state_dict`; what a method remembers is lost where there were more or fewer processes."""
+        sharding.load_model_state(self.model, state["model"])
+        sharding.load_optimiser_state(self.optimiser, state["optimiser"])
+        if len(state["methods"]) == self.team.size:
+            self.method.load_state_dict(state["methods"][self.team.rank])
         if self.ema is not None:
-            self.ema.model.load_state_dict(state["ema"])
+            sharding.load_model_state(self.ema.model, state["ema"])
         if self._scaler is not None:
             self._scaler.load_state_dict(state["scaler"])
+
+
+def _statistics(model: nn.Module) -> list[Tensor]:
+    """What normalisation layers remember of the batches they saw."""
+    norms = [module for module in model.modules() if isinstance(module, _NormBase)]
+    remembered = [tensor for norm in norms for tensor in (norm.running_mean, norm.running_var)]
+    return [tensor for tensor in remembered if tensor is not None]
 
 
 def _cut(batch: Batch, part: slice) -> Batch:
@@ -150,5 +154,5 @@ def _cut(batch: Batch, part: slice) -> Batch:
         images=batch.images[part],
         labels=batch.labels[part],
         samples=None if batch.samples is None else batch.samples[part],
-        view=None if view is None else View(*(None if field is None else field[part] for field in view)),
+        view=None if view is None else View._make(None if field is None else field[part] for field in view),
     )

@@ -18,7 +18,7 @@ class MetricsLog:
     def __init__(self, folder: Path, *, tensorboard: bool, position: int = 0, step: int = 0):
         """Open `metrics.jsonl` at `position` bytes and, for TensorBoard, forget what was written after `step`."""
         self.path = folder / "metrics.jsonl"
-        self._file = open(self.path, "ab")
+        self._file = open(self.path, "ab")  # noqa: SIM115  (`close` closes it)
         self._file.truncate(min(position, self._size()))
         self._board = _open_board(folder / "tensorboard", step) if tensorboard else None
 
@@ -47,6 +47,23 @@ class MetricsLog:
 
     def _size(self) -> int:
         return os.fstat(self._file.fileno()).st_size
+
+
+class NoLog(MetricsLog):
+    """Writes nothing: of several processes one does."""
+
+    def __init__(self):
+        pass
+
+    def write(self, event: str, step: int, values: dict[str, Any]) -> None:
+        """Write nothing."""
+
+    def position(self) -> int:
+        """Nothing was written."""
+        return 0
+
+    def close(self) -> None:
+        """There is nothing to close."""
 
 
 def _plain(value: Any) -> Any:

@@ -1,40 +1,48 @@
 """Training from the start, or from wherever it stopped, to the end."""
 
-from collections.abc import Iterable, Iterator
+import contextlib
+import math
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from .. import __version__
-from ..evaluation.accuracy import evaluate
-from ..evaluation.attacks import attacked
+from ..evaluation.accuracy import Accuracy, accuracy_of, eval_mode, judge
+from ..evaluation.attacks import fgsm
 from ..methods import Batch, build_method
-from ..models import build_model, save_weights
-from .checkpoint import load_latest, save_checkpoint
+from ..models import build_model
+from ..models.weights import bare, write_weights
+from .checkpoint import Checkpoint, load_latest, save_checkpoint
 from .config import TrainConfig
-from .engine import Engine, make_fabric
+from .engine import Engine
 from .feed import Feed
 from .folder import RunFolder, open_folder
-from .log import Console, MetricsLog, bar, clock
-from .outcome import Outcome, errors_of
-from .running import Pace, Running
+from .log import Console, MetricsLog, NoLog, Quiet, bar, clock
+from .outcome import Errors, Outcome, errors_of
+from .processes import Team, start
+from .running import Pace, Running, mean_loss_and_error
 from .schedule import learning_rate
 from .seeds import global_state_kept, seed_layers, step_generator
+from .sharding import model_state
 from .stopping import Stopped, StopSignals
-
-Item = TypeVar("Item")
 
 
 def train(config: TrainConfig, folder: str | Path, console: Console | None = None) -> Outcome:
     """Train in `folder`, going on from its latest checkpoint if there is one; a finished run is only evaluated again.
 
-    Raises `Stopped` where SIGTERM or Ctrl-C ended it early; calling again with the same arguments continues.
+    Raises `Stopped` where SIGTERM or Ctrl-C ended it early; calling again with the same arguments continues. Started by
+    torchrun or SLURM, every process must call it; the first one writes and speaks.
     """
-    with open_folder(Path(folder), config) as run, StopSignals() as stop, global_state_kept():
-        return Trainer(config, run, stop, console or Console()).run()
+    with StopSignals() as stop, contextlib.ExitStack() as opened:
+        team = start(config.loop, config.machine)
+        run = team.from_first(lambda: opened.enter_context(open_folder(Path(folder), config)))
+        with global_state_kept(team.fabric.device):
+            return Trainer(config, run, stop, (console or Console()) if team.first else Quiet(), team).run()
 
 
 @dataclass
@@ -50,19 +58,23 @@ class Position:
 class Trainer:
     """A run under way."""
 
-    def __init__(self, config: TrainConfig, folder: RunFolder, stop: StopSignals, console: Console):
-        self.config, self.folder, self.stop, self.console = config, folder, stop, console
-        self.feed = Feed(config)
-        self.engine = build_engine(config, self.feed)
+    def __init__(self, config: TrainConfig, folder: RunFolder, stop: StopSignals, console: Console, team: Team):
+        self.config, self.folder, self.stop, self.console, self.team = config, folder, stop, console, team
+        self.feed = team.first_goes_ahead(lambda: Feed(config))
+        self._data = self.feed.data.fingerprint()
+        self.engine = build_engine(config, self.feed, team)
         self.position = Position()
-        self.running = Running(self.engine.fabric.device)
+        self.rate = self._rate_here()
+        self.running = Running(team.fabric.device)
         self.history: list[dict[str, float]] = []
         self._introduce()
-        cut = self._resume()
+        found = team.from_first(lambda: load_latest(folder.checkpoints, console.warn))
+        if found is not None:
+            self._go_on_from(found)
         self._before = self.position.seconds
         self._saved_at = (self.position.total, 0.0)
         self.pace = Pace(self._share)
-        self.log = MetricsLog(folder.path, tensorboard=config.machine.tensorboard, position=cut, step=self.position.total)
+        self.log = self._open_log(0 if found is None else found.state["log"])
 
     def run(self) -> Outcome:
         """Train to the end and evaluate."""
@@ -78,41 +90,48 @@ class Trainer:
     def _run_epoch(self) -> None:
         self.pace.begin_epoch()
         self.engine.net.train()
-        for batch in self.feed.train(self.position.epoch, self.position.step):
+        at, team = self.position, self.team
+        for batch in self.feed.train(at.epoch, at.step, rank=team.rank, world=team.size):
             self._step(batch)
             self._between_steps()
         self._end_epoch()
 
     def _step(self, batch: Batch) -> None:
-        at, seed, rank = self.position, self.config.seed, self.engine.fabric.global_rank
+        at, seed, rank = self.position, self.config.seed, self.team.rank
+        self.rate = self._rate_here()
         seed_layers(seed, at.epoch, at.step, rank)
         sums = self.engine.step(
-            batch, self._rate(), at.total + 1, lambda part: step_generator(seed, at.epoch, at.step, rank, part)
+            batch, self.rate, at.total + 1, lambda part: step_generator(seed, at.epoch, at.step, rank, part)
         )
         self.running.add(sums)
-        self.pace.count(len(batch.images))
+        self.pace.count(len(batch.images) * self.team.size)
         at.step += 1
         at.total += 1
 
-    def _rate(self) -> float:
-        return learning_rate(self.config.schedule, self._share * self.config.loop.epochs, self.config.loop.epochs)
+    def _rate_here(self) -> float:
+        epochs = self.config.loop.epochs
+        return learning_rate(self.config.schedule, self._share * epochs, epochs)
 
     def _between_steps(self) -> None:
         """Log, show, heed signals and save, each when it is due."""
         if self.position.total % self.config.machine.log_steps == 0:
-            values = {**self.running.read(), "lr": self._rate(), "images_per_second": self.pace.rate}
+            values = {**self._training_so_far(), "lr": self.rate, "images_per_second": self.pace.rate}
             self.log.write("step", self.position.total, values)
         if self.console.is_due():
             self.console.draw(self._bar())
-        self._heed_stop()
-        if self._save_is_due():
+        stop, save = self.team.agree(self.stop.received or 0, self._save_is_due())
+        self._heed(stop)
+        if save:
             self._save()
+
+    def _training_so_far(self) -> dict[str, float]:
+        return mean_loss_and_error(self.team.total(self.running.sums))
 
     def _end_epoch(self) -> None:
         """Evaluate, and only then count the epoch as done."""
         at = self.position
-        metrics = {"epoch": at.epoch + 1, "lr": self._rate()}
-        metrics |= {f"train_{name}": value for name, value in self.running.read().items()}
+        metrics = {"epoch": at.epoch + 1, "lr": self.rate, "images_per_second": self.pace.rate}
+        metrics |= {f"train_{name}": value for name, value in self._training_so_far().items()}
         metrics |= self._evaluate("test", self.engine.net)
         if self.engine.ema_net is not None:
             metrics |= self._evaluate("ema", self.engine.ema_net)
@@ -123,49 +142,77 @@ class Trainer:
         self.history.append(metrics)
         self.log.write("epoch", at.total, metrics)
         self._save()
-        self.console.say(self._epoch_line(metrics))
-        self._heed_stop()
+        self._report(metrics)
+        self._heed(*self.team.agree(self.stop.received or 0))
+
+    # ---- evaluation ----------------------------------------------------------------------------------------------
 
     def _evaluate(self, prefix: str, net: nn.Module) -> dict[str, float]:
-        found = evaluate(net, self._watched(self._test_batches()))
+        found = self._judged(net)
         return {
             f"{prefix}_loss": found.loss,
             f"{prefix}_error": 1 - found.top1,
             f"{prefix}_error5": 1 - found.top5,
         }
 
-    def _test_batches(self) -> Iterator[Batch]:
-        return map(self.engine.placed, self.feed.test())
+    def _judged(self, net: nn.Module, change: Callable[[Tensor, Tensor], Tensor] | None = None) -> Accuracy:
+        """Judge a network on all test images, as they are or changed; every process on its share."""
+        with eval_mode(net), torch.no_grad():
+            sums = torch.stack([self._judged_batch(net, *turn, change) for turn in self._turns()]).double().sum(0)
+        return accuracy_of(self.team.total(sums))
+
+    def _judged_batch(
+        self, net: nn.Module, batch: Batch, counts: bool, change: Callable[[Tensor, Tensor], Tensor] | None
+    ) -> Tensor:
+        images, labels = batch.images, batch.labels
+        return judge(net(images if change is None else change(images, labels)), labels) * counts
+
+    def _turns(self) -> Iterator[tuple[Batch, bool]]:
+        """The process's own test batches, which count; then its last one again, uncounted, while others have more.
+
+        So all go the same number of turns: a network that is spread over processes answers only when all of them ask.
+        """
+        batches = self.feed.test(rank=self.team.rank, world=self.team.size)
+        shown = None
+        while True:
+            batch = next(batches, None)
+            stop, more = self.team.agree(self.stop.received or 0, batch is not None)
+            self._heed(stop)
+            if not more:
+                return
+            shown = shown if batch is None else self.engine.placed(batch)
+            assert shown is not None
+            yield shown, batch is not None
 
     # ---- the end -------------------------------------------------------------------------------------------------
 
     def _finish(self) -> Outcome:
-        save_weights(self.engine.model, self.folder.weights)
-        errors = errors_of(self.history, self._fgsm_error(self.engine.net), "test")
+        engine, folder = self.engine, self.folder
+        errors = self._conclude("test", engine.model, engine.net, folder.weights)
         ema_errors = None
-        if self.engine.ema is not None and self.engine.ema_net is not None:
-            save_weights(self.engine.ema.model, self.folder.ema_weights)
-            ema_errors = errors_of(self.history, self._fgsm_error(self.engine.ema_net), "ema")
+        if engine.ema is not None and engine.ema_net is not None:
+            ema_errors = self._conclude("ema", engine.ema.model, engine.ema_net, folder.ema_weights)
         outcome = Outcome(errors, ema_errors, self.history, self.position.seconds)
-        self.folder.write_result(outcome.as_dict())
+        if self.team.first:
+            folder.write_result(outcome.as_dict())
         return outcome
 
-    def _fgsm_error(self, net: nn.Module) -> float:
-        batches = attacked(net, self._watched(self._test_batches()), self.config.loop.fgsm_255)
-        return 1 - evaluate(net, batches).top1
+    def _conclude(self, prefix: str, model: nn.Module, net: nn.Module, path: Path) -> Errors:
+        """Write the weights, attack them, and read off the epochs' metrics."""
+        weights = model_state(bare(model))
+        if self.team.first:
+            write_weights(weights, path)
+        attack = partial(fgsm, net, eps_255=self.config.loop.fgsm_255)
+        return errors_of(self.history, 1 - self._judged(net, attack).top1, prefix)
 
     # ---- stopping and going on -----------------------------------------------------------------------------------
 
-    def _watched(self, items: Iterable[Item]) -> Iterator[Item]:
-        for item in items:
-            self._heed_stop()
-            yield item
-
-    def _heed_stop(self) -> None:
-        if self.stop.received is not None:
+    def _heed(self, stop: int) -> None:
+        """End the run if a process was told to; all processes must have agreed about it."""
+        if stop:
             if self._saved_at[0] != self.position.total:
                 self._save()
-            raise Stopped(self.stop.received)
+            raise Stopped(stop)
 
     def _save_is_due(self) -> bool:
         machine, (total, seconds) = self.config.machine, self._saved_at
@@ -173,36 +220,55 @@ class Trainer:
         return by_steps or (machine.save_seconds is not None and self.pace.seconds - seconds >= machine.save_seconds)
 
     def _save(self) -> None:
+        """All processes must call it: each says what it alone knows, and the first one writes."""
         self._tick()
         state = {
             **self.engine.state_dict(),
             "position": asdict(self.position),
-            "running": self.running.sums.cpu(),
+            "running": self.team.gather(self.running.sums.cpu()),
             "history": self.history,
             "log": self.log.position(),
             "fingerprint": self.config.fingerprint(),
+            "data": self._data,
+            "processes": self.team.size,
             "version": __version__,
         }
-        save_checkpoint(self.folder.checkpoints, state, self.position.epoch, self.position.total)
+        if self.team.first:
+            save_checkpoint(self.folder.checkpoints, state, self.position.epoch, self.position.total)
         self._saved_at = (self.position.total, self.pace.seconds)
 
-    def _resume(self) -> int:
-        """Go on from the latest checkpoint, if there is one; where to cut the log."""
-        found = load_latest(self.folder.checkpoints, self.console.warn)
-        if found is None:
-            return 0
-        state = found.state
-        if state["fingerprint"] != self.config.fingerprint():
-            raise ValueError(f"{found.path} is another run's: remove it, or pass another folder")
+    def _go_on_from(self, found: Checkpoint) -> None:
+        path, state = found
+        self._check(path, state)
         self.engine.load_state_dict(state)
         self.position = Position(**state["position"])
-        self.running.sums.copy_(state["running"])
+        running = state["running"] if state["processes"] == self.team.size else [torch.stack(state["running"]).sum(0)]
+        if self.team.rank < len(running):
+            self.running.sums.copy_(running[self.team.rank])
         self.history = state["history"]
-        self.console.say(f"going on from {found.path}")
-        return state["log"]
+        self.console.say(f"going on from {path}")
+
+    def _check(self, path: Path, state: dict[str, Any]) -> None:
+        """Whether a checkpoint is this run's, and how exactly it can be continued."""
+        if state["fingerprint"] != self.config.fingerprint():
+            raise ValueError(f"{path} is another run's: remove it, or pass another folder")
+        if state["data"] != self._data:
+            raise ValueError(f"{self.config.data.name} has changed since {path} was written: pass another folder")
+        if state["processes"] != self.team.size:
+            self.console.warn(
+                f"{path} was written by {state['processes']} process(es), and now there are {self.team.size}: the run "
+                " goes on from the same weights and place, but each process draws its own mixes (and forgets "
+                "remembered saliency), so it will not end with the same bits"
+            )
 
     def _tick(self) -> None:
         self.position.seconds = self._before + self.pace.seconds
+
+    def _open_log(self, position: int) -> MetricsLog:
+        if not self.team.first:
+            return NoLog()
+        tensorboard = self.config.machine.tensorboard
+        return MetricsLog(self.folder.path, tensorboard=tensorboard, position=position, step=self.position.total)
 
     # ---- what is said --------------------------------------------------------------------------------------------
 
@@ -215,12 +281,13 @@ class Trainer:
         return (at.epoch + at.step / self.feed.steps(at.epoch)) / loop.epochs
 
     def _introduce(self) -> None:
-        config, spec = self.config, self.feed.spec
+        config, spec, device = self.config, self.feed.spec, self.team.fabric.device
         weights = sum(p.numel() for p in self.engine.model.parameters())
+        together = "" if self.team.size == 1 else f" in {self.team.size} processes ({config.machine.strategy})"
         self.console.say(
             f"{config.method} on {config.data.name} ({self.feed.images:,} images, {spec.classes} classes), "
             f"{config.model.name} ({weights / 1e6:.2f} M weights), {config.loop.epochs} epochs of "
-            f"{self.feed.steps(0)} steps, {self.engine.fabric.device.type} {config.loop.precision}, in {self.folder.path}"
+            f"{self.feed.steps(0)} steps, {device.type} {config.loop.precision}{together}, in {self.folder.path}"
         )
 
     def _bar(self) -> str:
@@ -231,16 +298,21 @@ class Trainer:
             f"{clock(self.pace.left(share))} left"
         )
 
-    def _epoch_line(self, metrics: dict[str, float]) -> str:
-        ema = f" (average {metrics['ema_error']:.2%})" if "ema_error" in metrics else ""
-        return (
-            f"epoch {self.position.epoch}/{self.config.loop.epochs}  train loss {metrics['train_loss']:.3f} "
-            f"error {metrics['train_error']:.2%}  test loss {metrics['test_loss']:.3f} error {metrics['test_error']:.2%}"
-            f"{ema}  {self.pace.rate:.0f} images/s  {clock(self.pace.left(self._share))} left"
+    def _report(self, metrics: dict[str, float]) -> None:
+        """Say how the epoch went."""
+        said = {name: f"{value:.2%}" if "error" in name else f"{value:.3f}" for name, value in metrics.items()}
+        ema = f" (average {said['ema_error']})" if "ema_error" in said else ""
+        self.console.say(
+            f"epoch {self.position.epoch}/{self.config.loop.epochs}  "
+            f"train loss {said['train_loss']} error {said['train_error']}  "
+            f"test loss {said['test_loss']} error {said['test_error']}{ema}  "
+            f"{metrics['images_per_second']:.0f} images/s  {clock(self.pace.left(self._share))} left"
         )
+        if not math.isfinite(metrics["train_loss"]):
+            self.console.warn("the loss is no finite number any more: start anew with a lower --lr")
 
 
-def build_engine(config: TrainConfig, feed: Feed) -> Engine:
+def build_engine(config: TrainConfig, feed: Feed, team: Team | None = None) -> Engine:
     """The model, its method and its optimiser as the settings and the data set say."""
     spec = feed.spec
     model = build_model(
@@ -253,5 +325,5 @@ def build_engine(config: TrainConfig, feed: Feed) -> Engine:
         **config.model.options,
     )
     assert config.settings is not None
-    method = build_method(config.settings, classes=spec.classes)
-    return Engine(config, model, method, make_fabric(config.loop, config.machine))
+    method = build_method(config.settings, classes=spec.classes, std=spec.std)
+    return Engine(config, model, method, team or start(config.loop, config.machine))

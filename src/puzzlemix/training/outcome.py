@@ -40,5 +40,5 @@ class Outcome:
 def errors_of(history: Sequence[dict[str, float]], fgsm: float, prefix: str) -> Errors:
     """Read off the epochs' metrics called `prefix`_error and so on."""
     last, top1, top5 = history[-1], f"{prefix}_error", f"{prefix}_error5"
-    medians = (median(epoch[name] for epoch in history[-_LAST:]) for name in (top1, top5))
-    return Errors(last[top1], last[top5], last[f"{prefix}_loss"], *medians, fgsm)
+    median_top1, median_top5 = (median(epoch[name] for epoch in history[-_LAST:]) for name in (top1, top5))
+    return Errors(last[top1], last[top5], last[f"{prefix}_loss"], median_top1, median_top5, fgsm)

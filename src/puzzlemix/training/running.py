@@ -1,5 +1,6 @@
 """What is counted while a run goes on: its loss and error so far, and its pace."""
 
+import math
 import time
 
 import torch
@@ -19,13 +20,20 @@ class Running:
         self.sums += sums
 
     def read(self) -> dict[str, float]:
-        """The mean loss and the error, a share from 0 to 1; NaN where nothing was counted."""
-        loss, hits, images = self.sums.tolist()
-        return {"loss": loss / images, "error": 1 - hits / images} if images else {"loss": torch.nan, "error": torch.nan}
+        """What `mean_loss_and_error` makes of the sums so far."""
+        return mean_loss_and_error(self.sums)
 
     def reset(self) -> None:
         """Begin anew."""
         self.sums.zero_()
+
+
+def mean_loss_and_error(sums: Tensor) -> dict[str, float]:
+    """Out of sums (3,): the mean loss and the error, a share from 0 to 1; NaN where nothing was counted."""
+    loss, hits, images = sums.tolist()
+    if not images:
+        return {"loss": math.nan, "error": math.nan}
+    return {"loss": loss / images, "error": 1 - hits / images}
 
 
 class Pace:

@@ -19,7 +19,7 @@ def seed_layers(seed: int, epoch: int, step: int, rank: int = 0) -> None:
 
 
 @contextlib.contextmanager
-def global_state_kept() -> Iterator[None]:
-    """Give torch's global generators their state back afterwards."""
-    with torch.random.fork_rng():
+def global_state_kept(device: torch.device) -> Iterator[None]:
+    """Give torch's global generators, the CPU's and the device's, their state back afterwards."""
+    with torch.random.fork_rng([device] if device.type == "cuda" else []):
         yield
