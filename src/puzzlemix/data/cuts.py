@@ -33,9 +33,9 @@ class Cut(NamedTuple):
     flip: Tensor
 
 
-def streams_of(seed: int, epoch: int, samples_B: Tensor) -> Streams:
+def streams_of(seed: int, epoch: int, samples_B: np.ndarray) -> Streams:
     """The random numbers of these samples in this epoch."""
-    return Streams(hashed("cut", seed, epoch, samples_B.numpy()))
+    return Streams(hashed("cut", seed, epoch, samples_B))
 
 
 def shifted(streams: Streams, size: tuple[int, int], padding: int, *, flip: bool) -> Cut:

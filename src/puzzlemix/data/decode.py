@@ -4,6 +4,8 @@ Shape suffixes: C channels (3), H height, W width, N images.
 """
 
 import io
+import struct
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +20,8 @@ if TYPE_CHECKING:
 
     from .archive import Tree
 
+MOST_PIXELS = 80_000_000  # below the number at which Pillow begins to warn
+
 
 def _pillow() -> Any:
     return needed("PIL.Image", "reading image files")
@@ -26,11 +30,15 @@ def _pillow() -> Any:
 def open_image(data: bytes, name: str) -> "Image":
     """Decode a file to an RGB image; `name` is for messages."""
     pillow = _pillow()
+    # the warning is an error where a program makes warnings errors
+    bombs = (pillow.DecompressionBombError, pillow.DecompressionBombWarning)
     try:
         with pillow.open(io.BytesIO(data)) as image:
+            if image.width * image.height > MOST_PIXELS:
+                raise ValueError(f"{image.width}x{image.height} pixels, more than {MOST_PIXELS:,}")
             image.load()
             return _rgb(image)
-    except (OSError, SyntaxError, ValueError, IndexError, pillow.DecompressionBombError) as error:
+    except (OSError, SyntaxError, ValueError, IndexError, EOFError, struct.error, *bombs) as error:
         raise DataError(
             f"{name} ({len(data):,} bytes) is no image that can be read ({error}): replace or remove it"
         ) from error
@@ -48,7 +56,7 @@ def _rgb(image: "Image") -> "Image":
 
 def _eight_bits(image: "Image") -> "Image":
     """Scale 16-bit and float pixels to 8 bits, which `convert` would cut off at 255."""
-    pixels_HW = np.asarray(image).astype(np.float64)
+    pixels_HW = np.nan_to_num(np.asarray(image).astype(np.float64))
     if image.mode.startswith("I;16") or pixels_HW.max(initial=0) > 255:
         pixels_HW = pixels_HW / 257
     elif image.mode == "F" and pixels_HW.max(initial=0) <= 1:
@@ -77,19 +85,32 @@ def centred(image: "Image", size: int, resize: int) -> "Image":
     return image.crop((left, top, right, bottom)) if (wide, high) != (size, size) else image
 
 
-def read_images(tree: "Tree", names: list[str], size: int, *, scale: bool) -> Tensor:
-    """Decode files to one tensor (N,C,size,size) uint8; images of another size are scaled and cropped, or refused."""
+def read_images(tree: "Tree", names: Sequence[str], side: int | None = None) -> Tensor:
+    """Decode files to one tensor (N,C,side,side) uint8: scaled and cropped to a side, if one is given.
+
+    Otherwise all have to be squares of the first one's size.
+    """
+    size = side or _open(tree, names[0]).width
     images_NCHW = torch.empty(len(names), 3, size, size, dtype=torch.uint8)
 
     def read(sample: int) -> None:
-        name = names[sample]
-        image = open_image(tree.read(name), tree.describe(name))
-        if image.size != (size, size) and not scale:
-            found = "x".join(map(str, image.size))
-            raise DataError(f"{tree.describe(name)} is {found}, not {size}x{size} as the first: pass size={size}")
+        image = _open(tree, names[sample])
+        if side is None and image.size != (size, size):
+            raise DataError(
+                f"{tree.describe(names[sample])} is {image.width}x{image.height} pixels, expected {size}x{size}: pass "
+                f"size={size} to have all images scaled and cut to that"
+            )
         images_NCHW[sample] = pixels_of(centred(image, size, size))
 
     with ThreadPoolExecutor(torch.get_num_threads()) as pool:
-        for _ in pool.map(read, range(len(names))):
-            pass
+        try:
+            for _ in pool.map(read, range(len(names))):
+                pass
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
     return images_NCHW
+
+
+def _open(tree: "Tree", name: str) -> "Image":
+    return open_image(tree.read(name), tree.describe(name))

@@ -31,7 +31,7 @@ def hashed(*words: int | str | np.ndarray) -> np.ndarray:
 
 def _numbers(text: str) -> list[int]:
     """Cut a text into numbers of seven bytes, with its length in the eighth: no two texts have the same."""
-    data = text.encode()
+    data = text.encode(errors="surrogateescape")  # file names may be any bytes
     parts = [data[start : start + 7] for start in range(0, max(len(data), 1), 7)]
     return [int.from_bytes(part, "little") ^ (len(data) % 256 << 56) for part in parts]
 

@@ -1,22 +1,16 @@
 """Labelled files of a tree, before any image is opened, and the splits they become."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
-from .archive import Tree, images_of, overview
-from .decode import open_image, read_images
+from .archive import Tree, images_of, listed, overview
+from .decode import read_images
 from .errors import DataError
 from .request import Request
 from .spec import DataSet, DataSpec, InMemory, OnDisk, Split
-
-IMAGENET_MEAN = (0.485, 0.456, 0.406)
-IMAGENET_STD = (0.229, 0.224, 0.225)
-_SMALL = 96  # pixels: images up to here are kept in memory, if all of them take no more than
-_MOST_BYTES = 4 * 2**30
 
 
 class Listing(NamedTuple):
@@ -27,7 +21,7 @@ class Listing(NamedTuple):
 
 
 def class_folders(tree: Tree, folder: str) -> tuple[str, ...]:
-    """List the folders of images within a folder ("train/"), sorted; an image beside them is refused."""
+    """List the class folders within a folder ("train/"), sorted; images beside them and empty ones are refused."""
     parts = [name[len(folder) :].split("/") for name in images_of(tree, folder)]
     loose = [part[0] for part in parts if len(part) == 1]
     if loose:
@@ -35,27 +29,50 @@ def class_folders(tree: Tree, folder: str) -> tuple[str, ...]:
             f"{tree.describe(folder + loose[0])} lies in no class folder (one of {len(loose):,}): expected "
             f"{folder}CLASS/{loose[0]}, move each image into the folder of its class"
         )
-    return tuple(sorted({part[0] for part in parts}))
+    classes = {part[0] for part in parts}
+    empty = sorted(_subfolders(tree, folder) - classes)
+    if empty:
+        raise DataError(
+            f"{folder} of {tree.path} has class folders without images: {listed(empty)}; expected images in each of "
+            f"{len(empty) + len(classes)}: fetch what is missing, or remove them"
+        )
+    return tuple(sorted(classes))
+
+
+def _subfolders(tree: Tree, folder: str) -> set[str]:
+    inside = (name[len(folder) :] for name in (*tree.names, *tree.folders) if name.startswith(folder))
+    return {name.split("/")[0] for name in inside if "/" in name}
 
 
 def list_classes(tree: Tree, folder: str, classes: Sequence[str]) -> Listing:
     """List the images in the class folders within a folder, in the order of the classes and then of their names."""
-    found = class_folders(tree, folder)
-    unknown = sorted(set(found) - set(classes))
+    found = {name[len(folder) :].split("/")[0] for name in images_of(tree, folder)}
+    unknown = sorted(found - set(classes))
     if unknown:
         raise DataError(
-            f"{folder} of {tree.path} has class folders that the training images lack: {_first(unknown)}; expected "
-            f"those of {_first(classes)}: sort its images into folders named like the training classes"
+            f"{folder} of {tree.path} has class folders that the training images lack: {listed(unknown)}; expected "
+            f"those of {listed(classes)}: sort its images into folders named like the training classes"
         )
+    return make_listing({name: name[len(folder) :].split("/")[0] for name in images_of(tree, folder)}, classes)
+
+
+def make_listing(class_of: dict[str, str], classes: Sequence[str]) -> Listing:
+    """Number the classes of files, and sort the files by class and then by name."""
     number = {name: label for label, name in enumerate(classes)}
-    names = images_of(tree, folder)
-    labels = torch.tensor([number[name[len(folder) :].split("/")[0]] for name in names], dtype=torch.int64)
+    names = sorted(class_of)
+    labels = torch.tensor([number[class_of[name]] for name in names], dtype=torch.int64)
     order = labels.argsort(stable=True)
     return Listing(tuple(names[place] for place in order.tolist()), labels[order])
 
 
-def _first(names: Sequence[str], most: int = 5) -> str:
-    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
+def check_all_there(tree: Tree, folder: str, listing: Listing, classes: Sequence[str]) -> None:
+    """Refuse a listing that lacks classes."""
+    missing = sorted(set(range(len(classes))) - set(listing.labels.tolist()))
+    if missing:
+        raise DataError(
+            f"{folder} of {tree.path} has images of {len(classes) - len(missing)} classes; expected {len(classes)}, "
+            f"but {listed([classes[label] for label in missing])} are missing: fetch the data set again"
+        )
 
 
 def find_role(tree: Tree, roles: Sequence[str]) -> str:
@@ -70,48 +87,37 @@ def find_role(tree: Tree, roles: Sequence[str]) -> str:
 
 
 def make_data_set(
-    tree: Tree, name: str, classes: Sequence[str], listings: tuple[Listing, Listing], request: Request
+    tree: Tree,
+    spec: DataSpec,
+    class_names: Sequence[str],
+    listings: tuple[Listing, Listing],
+    request: Request,
+    *,
+    scale: bool = False,
 ) -> DataSet:
-    """Turn the listings of the training and the test images into splits: small images in memory, others on disk.
+    """Turn the listings of the training and the test images into splits, on disk where the spec has a crop_scale.
 
-    Which of both depends on the set alone, not on how much of it is wanted.
+    scale: bring images to be kept in memory to the spec's size, rather than expect them to be of one size.
     """
-    if len(classes) < 2:
-        raise DataError(f"{tree.path} has the classes {_first(classes)}: a classifier needs at least 2 class folders")
     for role, listing in zip(("training", "test"), listings, strict=True):
         if not listing.names:
             raise DataError(f"{tree.path} has no {role} images: it holds {overview(tree)}")
-    spec = _spec_of(tree, name, len(classes), listings, request)
-    rows = request.train_rows(listings[0].labels, name), request.test_rows(listings[1].labels, name)
-    chosen = (_rows_of(*pair) for pair in zip(listings, rows, strict=True))
-    train, test = (_make_split(tree, listing, spec, scale=request.size is not None) for listing in chosen)
-    return DataSet(train, test, tuple(classes))
+    if len(listings[1].labels.unique()) == 1 and len(listings[1].names) > 1:
+        raise DataError(
+            f"all {len(listings[1].names):,} test images of {tree.path} are of one class, "
+            f"{class_names[int(listings[1].labels[0])]}: sort them into the folders of their classes"
+        )
+    rows = request.train_rows(listings[0].labels, spec.name), request.test_rows(listings[1].labels, spec.name)
+    train, test = (_make_split(tree, _rows_of(*pair), spec, scale=scale) for pair in zip(listings, rows, strict=True))
+    return DataSet(train, test, tuple(class_names))
 
 
 def _rows_of(listing: Listing, rows: Tensor) -> Listing:
     return Listing(tuple(listing.names[row] for row in rows.tolist()), listing.labels[rows])
 
 
-def _spec_of(tree: Tree, name: str, classes: int, listings: Sequence[Listing], request: Request) -> DataSpec:
-    """Facts by the first image: sets of small ones are cut with padding, of others with zoom as for ImageNet."""
-    first = listings[0].names[0]
-    width, height = open_image(tree.read(first), tree.describe(first)).size
-    spec = DataSpec(name, classes, request.size or 224, mean=IMAGENET_MEAN, std=IMAGENET_STD)
-    images = sum(len(listing.names) for listing in listings)
-    if max(width, height) <= _SMALL and images * 3 * (request.size or width) ** 2 <= _MOST_BYTES:
-        if width != height and request.size is None:
-            raise DataError(f"{tree.describe(first)} is {width}x{height}, not square: pass a size to cut it to")
-        size = request.size or width
-        return replace(spec, size=size, padding=size // 16)
-    return zooming(spec)
-
-
-def zooming(spec: DataSpec) -> DataSpec:
-    """Cut as for ImageNet: random shares of the area in training, in evaluation the centre 7/8 of the shorter side."""
-    return replace(spec, crop_scale=(0.08, 1.0), resize=spec.size * 8 // 7)
-
-
 def _make_split(tree: Tree, listing: Listing, spec: DataSpec, *, scale: bool) -> Split:
     if spec.crop_scale is not None:
         return OnDisk(tree, listing.names, listing.labels, spec)
-    return InMemory(read_images(tree, list(listing.names), spec.size, scale=scale), listing.labels, spec)
+    side = spec.size if scale else None
+    return InMemory(read_images(tree, listing.names, side), listing.labels, spec)

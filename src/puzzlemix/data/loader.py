@@ -36,7 +36,7 @@ class Page(NamedTuple):
 class _Order(NamedTuple):
     """A batch to be read: sample numbers (B), the side of its images, and its epoch, None in evaluation."""
 
-    samples: Tensor
+    samples: np.ndarray  # a tensor would travel to the workers through shared memory, and take a file of it each
     size: int
     epoch: int | None
 
@@ -74,7 +74,7 @@ class Loader:
         """Read an epoch in its order from step `start` on; of each batch, process `rank` of `world` gets its part."""
         if batch_size % world:
             raise ValueError(f"batch_size={batch_size} cannot be shared evenly by {world} processes: pass a multiple")
-        order_N = epoch_order(len(self.split), self.seed, epoch)
+        order_N = epoch_order(len(self.split), self.seed, epoch).numpy()
         part = batch_size // world
         firsts = [step * batch_size + rank * part for step in range(start, self.steps(batch_size))]
         size = self.split.spec.size if size is None else size
@@ -82,8 +82,9 @@ class Loader:
 
     def test(self, batch_size: int, *, rank: int = 0, world: int = 1) -> Iterator[Page]:
         """Read every image once, as it is or its centre; process `rank` of `world` gets every `world`-th."""
-        samples = torch.arange(rank, len(self.split), world)
-        return self._read([_Order(part, self.split.spec.size, None) for part in samples.split(batch_size) if len(part)])
+        samples_N, size = np.arange(rank, len(self.split), world), self.split.spec.size
+        starts = range(0, len(samples_N), batch_size)
+        return self._read([_Order(samples_N[start : start + batch_size], size, None) for start in starts])
 
     def _read(self, orders: Sequence[_Order]) -> Iterator[Page]:
         """Read pages, whose images are still bytes, and finish them on the device."""
@@ -107,10 +108,17 @@ class Loader:
             pin_memory=self.device.type == "cuda",
             generator=torch.Generator(),  # or it would draw from the global one
         )
-        for page in loader:
-            if isinstance(page, DataError):
-                raise page
-            yield page
+        try:
+            for page in loader:
+                if isinstance(page, DataError):
+                    raise page
+                yield page
+        except RuntimeError as error:
+            if "DataLoader worker" not in str(error):
+                raise
+            raise DataError(
+                f"a process that reads images died ({error}): it may lack memory, pass fewer --workers"
+            ) from error
 
 
 def epoch_order(count: int, seed: int, epoch: int) -> Tensor:
@@ -126,13 +134,18 @@ def as_floats(images_BCHW: Tensor, device: torch.device) -> Tensor:
 
 
 def _cut_in_memory(split: InMemory, order: _Order, seed: int) -> Page:
-    images_BCHW, spec, cut = split.images.numpy()[order.samples.numpy()], split.spec, None
+    images_BCHW, spec, cut = split.images.numpy()[order.samples], split.spec, None
     if order.epoch is not None:
         height, width = images_BCHW.shape[2:]
         streams = streams_of(seed, order.epoch, order.samples)
         cut = shifted(streams, (height, width), spec.padding, flip=spec.flip)
         images_BCHW = cut_out(images_BCHW, cut, spec.padding)
-    return Page(torch.from_numpy(images_BCHW), split.labels[order.samples], order.samples, cut)
+    return _page(images_BCHW, split, order, cut)
+
+
+def _page(images_BCHW: np.ndarray, split: Split, order: _Order, cut: Cut | None) -> Page:
+    samples_B = torch.from_numpy(order.samples)
+    return Page(torch.from_numpy(images_BCHW), split.labels[samples_B], samples_B, cut)
 
 
 class _Reader(Dataset):
@@ -148,20 +161,20 @@ class _Reader(Dataset):
             return error
 
     def _page(self, order: _Order) -> Page:
-        images_BCHW = torch.empty(len(order.samples), 3, order.size, order.size, dtype=torch.uint8)
+        images_BCHW = np.empty((len(order.samples), 3, order.size, order.size), dtype=np.uint8)
         cuts = []
         for place, sample in enumerate(order.samples.tolist()):
             image, spec = self.split.picture(sample), self.split.spec
-            width, height = image.size
             if order.epoch is None:
                 image = centred(image, order.size, spec.resize or order.size)
             else:
                 streams = streams_of(self.seed, order.epoch, order.samples[place : place + 1])
-                cuts.append(zoomed(streams, (height, width), spec.crop_scale or (1.0, 1.0), flip=spec.flip))
+                scale = spec.crop_scale or (1.0, 1.0)
+                cuts.append(zoomed(streams, (image.height, image.width), scale, flip=spec.flip))
                 image = zoom(image, cuts[-1], order.size)
             images_BCHW[place] = pixels_of(image)
         cut = Cut(*map(torch.cat, zip(*cuts, strict=True))) if cuts else None
-        return Page(images_BCHW, self.split.labels[order.samples], order.samples, cut)
+        return _page(images_BCHW, self.split, order, cut)
 
 
 def _as_is(page: Page | DataError) -> Page | DataError:

@@ -64,6 +64,13 @@ class InMemory:
     def __len__(self) -> int:
         return len(self.labels)
 
+    def at(self, rows: Tensor) -> "InMemory":
+        """Keep the samples with these numbers, which rise."""
+        if len(rows) == len(self):
+            return self
+        masks = None if self.masks is None else self.masks[rows]
+        return InMemory(self.images[rows], self.labels[rows], self.spec, masks)
+
     def fingerprint(self) -> str:
         """Hash the shape, every label and the pixels of a fixed few samples."""
         return _digest(self.labels, [repr(tuple(self.images.shape)).encode(), _bytes(self.images[_few(len(self))])])
@@ -92,7 +99,7 @@ class OnDisk:
     def fingerprint(self) -> str:
         """Hash every name, every label and the files of a fixed few samples."""
         files = [self.tree.read(self.names[sample]) for sample in _few(len(self)).tolist()]
-        return _digest(self.labels, ["\n".join(self.names).encode(), *files])
+        return _digest(self.labels, ["\n".join(self.names).encode(errors="surrogateescape"), *files])
 
 
 Split = InMemory | OnDisk
