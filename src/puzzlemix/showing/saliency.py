@@ -47,10 +47,11 @@ def _contrast(images_BCHW: Tensor) -> Tensor:
 
 
 def _blurred(images_BCHW: Tensor, radius: float) -> Tensor:
-    """Average twice over the square around each pixel."""
+    """Average twice over the square around each pixel, along columns and rows in turn: a wide square would take long."""
     radius = max(round(radius), 1)
-    for _ in range(2):
-        images_BCHW = F.avg_pool2d(images_BCHW, 2 * radius + 1, stride=1, padding=radius, count_include_pad=False)
+    for reach in ((radius, 0), (0, radius)) * 2:
+        size = 2 * reach[0] + 1, 2 * reach[1] + 1
+        images_BCHW = F.avg_pool2d(images_BCHW, size, stride=1, padding=reach, count_include_pad=False)
     return images_BCHW
 
 
