@@ -30,7 +30,7 @@ class Panel(NamedTuple):
         (self.signal if example.is_signal else self.image)(axes, example)
 
 
-def _percent(share: float) -> str:
+def percent(share: float) -> str:
     """A share in whole per cent, where only all is 100 and only nothing is 0."""
     whole = round(100 * share)
     return f"{min(max(whole, 1), 99) if 0 < share < 1 else whole} %"
@@ -60,7 +60,7 @@ def _moves_words(example: Example, side: Side) -> list[Word]:
 def _ratio_words(example: Example) -> list[Word]:
     first, second = example.first.name or "first", example.second.name or "second"
     parts = ((first, example.ratio, palette.FIRST), (second, 1 - example.ratio, palette.SECOND))
-    return [Word(f"{_percent(share)} {name}", colour) for name, share, colour in parts]
+    return [Word(f"{percent(share)} {name}", colour) for name, share, colour in parts]
 
 
 def _no_words(example: Example) -> list[Word]:

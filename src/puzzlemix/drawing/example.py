@@ -76,15 +76,15 @@ def read_example(
     maps = torch.stack([_scaled(one) for one in _numbers(saliency[places.to(saliency.device)])])
     alone = _alone(mixed, sample)
     shown = torch.cat([pair, *_moved(alone, pair), alone.images])
-    drawable = _drawable(shown, mean, std)
+    colours = drawable(shown, mean, std)
     shares = saliency_shares(maps[:, None] if maps.dim() == 2 else maps, mixed.layout).numpy()
     called = [names[int(place)] for place in places] if names is not None else ["", ""]
     weight = alone.mask[0].numpy().copy()
     first, second = (
         Side(
             called[k],
-            drawable[k],
-            drawable[k + 2],
+            colours[k],
+            colours[k + 2],
             maps[k].numpy(),
             shares[k],
             weights,
@@ -92,7 +92,7 @@ def read_example(
         )
         for k, (source, weights) in enumerate(((alone.first_source, weight), (alone.second_source, 1 - weight)))
     )
-    return Example(first, second, drawable[4], float(alone.ratio), mixed.layout, mixed.first_source is not None)
+    return Example(first, second, colours[4], float(alone.ratio), mixed.layout, mixed.first_source is not None)
 
 
 def _check(mixed: Mixed, images: Tensor, saliency: Tensor, sample: int, names: Sequence[str] | None) -> None:
@@ -133,7 +133,9 @@ def _moved(alone: Mixed, pair: Tensor) -> tuple[Tensor, Tensor]:
     return first.apply(pair[:1], pair[1:]), second.apply(pair[:1], pair[1:])
 
 
-def _drawable(batch: Tensor, mean: Sequence[float] | Tensor | None, std: Sequence[float] | Tensor | None) -> Array:
+def drawable(
+    batch: Tensor, mean: Sequence[float] | Tensor | None = None, std: Sequence[float] | Tensor | None = None
+) -> Array:
     """Images (N,C,H,W) as colours (N,H,W,3); signals (N,C,T) as they are, un-normalised."""
     mean_C, std_C = channel_statistics(mean, std, batch)
     if mean_C is not None and std_C is not None:

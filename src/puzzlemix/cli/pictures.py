@@ -1,0 +1,77 @@
+"""The pictures that a run ends with."""
+
+import dataclasses
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from ..drawing import save_figure
+from ..drawing.curve import Curve, draw_curve
+from ..drawing.gallery import Share, draw_gallery
+from ..methods import Batch, Method, build_method
+from ..showing import load_run, write_facts
+from ..training.feed import Feed
+from ..training.seeds import step_generator
+from .results import Finished
+
+ROWS, COLUMNS = 4, 8
+
+
+def draw_run_curve(runs: list[Finished], path: Path) -> None:
+    """Draw the first run's errors and losses epoch by epoch, and the others' test error beside."""
+    curves = [Curve(run.config.method, run.result["history"]) for run in runs]
+    save_figure(draw_curve(curves), path)
+
+
+def draw_run_samples(run: Finished, path: Path) -> None:
+    """Draw what the network is shown: a row for each of a few batches, each with a draw of its own."""
+    loop = dataclasses.replace(run.config.loop, batch_size=2 * COLUMNS, phases=())
+    feed = Feed(dataclasses.replace(run.config, loop=loop))
+    write_facts(run.folder, feed.spec)
+    model = load_run(run.folder).model
+    assert run.config.settings is not None
+    method = build_method(run.config.settings, classes=feed.spec.classes, std=feed.spec.std)
+    rows = [shown_batch(model, method, batch, step_generator(run.config.seed, 0, n)) for n, batch in _first(feed)]
+    images = torch.stack([row.images[:COLUMNS] for row in rows])
+    shares = [[_shares(target, feed.data.class_names) for target in row.targets[:COLUMNS]] for row in rows]
+    save_figure(draw_gallery(images, shares), path)
+
+
+def _first(feed: Feed) -> Iterator[tuple[int, Batch]]:
+    yield from zip(range(ROWS), feed.train(0), strict=False)
+
+
+class Shown(NamedTuple):
+    """Images (B,C,H,W) as the network sees them, and what it is told of them (B,N)."""
+
+    images: Tensor
+    targets: Tensor
+
+
+class _Watched(nn.Module):
+    """A network, and the images it was last given."""
+
+    def __init__(self, model: nn.Module):
+        super().__init__()
+        self.model = model
+        self.seen = torch.empty(0)
+
+    def forward(self, images: Tensor) -> Tensor:
+        self.seen = images.detach()
+        return self.model(images)
+
+
+def shown_batch(model: nn.Module, method: Method, batch: Batch, generator: torch.Generator) -> Shown:
+    """What a method makes of a batch: of the views that some methods pass on together, the last."""
+    watched = _Watched(model)
+    step = method.loss(watched, batch, generator)
+    return Shown(watched.seen[-len(batch.images) :], step.targets)
+
+
+def _shares(target_N: Tensor, names: tuple[str, ...]) -> list[Share]:
+    """The classes that are in an image, the larger first; at most two can be."""
+    found = [(share, names[label]) for label, share in enumerate(target_N.tolist()) if share > 0]
+    return [Share(name, share) for share, name in sorted(found, reverse=True)]
