@@ -111,7 +111,7 @@ def _by_devkit(tree: Tree, images: list[str]) -> dict[str, str]:
         synsets = loadmat(io.BytesIO(tree.read(_META)), squeeze_me=True)["synsets"]
         known = {int(synset["ILSVRC2012_ID"]): str(synset["WNID"]) for synset in synsets}
         return {name: known[int(number)] for name, number in zip(images, numbers, strict=True)}
-    except (ValueError, TypeError, KeyError, IndexError, OSError) as error:
+    except Exception as error:  # damaged bytes can fail in any way
         raise DataError(
             f"{tree.describe(_META)} cannot be read ({error!r}): unpack the development kit again"
         ) from error
