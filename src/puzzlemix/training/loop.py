@@ -88,13 +88,19 @@ class Trainer:
     # ---- an epoch ------------------------------------------------------------------------------------------------
 
     def _run_epoch(self) -> None:
+        for _ in self.steps():
+            pass
+        self._end_epoch()
+
+    def steps(self) -> Iterator[None]:
+        """Take the steps that are left of this epoch, one at a time."""
         self.pace.begin_epoch()
         self.engine.net.train()
         at, team = self.position, self.team
         for batch in self.feed.train(at.epoch, at.step, rank=team.rank, world=team.size):
             self._step(batch)
             self._between_steps()
-        self._end_epoch()
+            yield
 
     def _step(self, batch: Batch) -> None:
         at, seed, rank = self.position, self.config.seed, self.team.rank
