@@ -15,6 +15,9 @@ from .parser import UsageError
 
 COMMANDS = {
     "train": "train a classifier with Puzzle Mix or another method, or go on where a run stopped",
+    "mix": "mix two image files, or samples of a data set, and draw how",
+    "bench": "measure how fast mixing and training are on this machine",
+    "explore": "open a page in the browser to play with mixes",
 }
 EXIT_FAILED, EXIT_USAGE, EXIT_INTERRUPTED = 1, 2, 130
 

@@ -30,12 +30,14 @@ _WANTED = {int: "a whole number", float: "a number", _GRID: "a grid, as 4 or 2x8
 class Names:
     """How fields are called on the command line.
 
-    plain: groups whose name is left out. renamed: other names for some fields. hidden: fields that are no flags.
+    plain: groups whose name is left out. renamed: other names for some fields. hidden: fields that are no flags. helps:
+    other words about some fields than their docstrings'.
     """
 
     plain: Collection[str] = ()
     renamed: Mapping[Path, str] = field(default_factory=dict)
     hidden: Collection[Path] = ()
+    helps: Mapping[Path, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -54,24 +56,24 @@ def flags_of(settings: Any, names: Names, path: Path = (), prefix: str = "") -> 
     helps, hints = field_helps(type(settings)), get_type_hints(type(settings))
     for name in (item.name for item in dataclasses.fields(settings)):
         place, value, kind = (*path, name), getattr(settings, name), hints[name]
-        group = optional_group(kind)
+        group, said = optional_group(kind), names.helps.get((*path, name), helps.get(name, ""))
         if place in names.hidden:
             continue
         if group is not None:
             kind = bool
-            yield Flag(place, prefix + name, kind, value is not None, helps.get(name, ""))
+            yield Flag(place, prefix + name, kind, value is not None, said)
             yield from flags_of(group() if value is None else value, names, place, f"{prefix}{name}-")
         elif dataclasses.is_dataclass(value):
             yield from flags_of(value, names, place, prefix if name in names.plain else f"{prefix}{name}-")
         else:
-            yield Flag(place, names.renamed.get(place, prefix + name), kind, value, helps.get(name, ""))
+            yield Flag(place, names.renamed.get(place, prefix + name), kind, value, said)
 
 
 def add_flags(parser: Parser, title: str, flags: Sequence[Flag]) -> None:
     """Let a parser know flags, under a title of its help."""
     group = parser.add_argument_group(title)
     for flag in flags:
-        note = f"{flag.help} ({_shown(flag.value)})".strip().replace("%", "%%")
+        note = f"{flag.help} (default: {_shown(flag.value)})".strip().replace("%", "%%")
         options: dict[str, Any] = {"dest": _dest(flag), "default": argparse.SUPPRESS, "help": note}
         name = "--" + flag.name.replace("_", "-")
         if _core(flag.kind) is bool:

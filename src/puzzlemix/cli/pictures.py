@@ -18,6 +18,7 @@ from ..training.seeds import step_generator
 from .results import Finished
 
 ROWS, COLUMNS = 4, 8
+_TRIED = 2 * ROWS
 
 
 def draw_run_curve(runs: list[Finished], path: Path) -> None:
@@ -27,21 +28,23 @@ def draw_run_curve(runs: list[Finished], path: Path) -> None:
 
 
 def draw_run_samples(run: Finished, path: Path) -> None:
-    """Draw what the network is shown: a row for each of a few batches, each with a draw of its own."""
+    """Draw what the network is shown: a row of some batches, each with a draw of its own, from most to least mixed."""
     loop = dataclasses.replace(run.config.loop, batch_size=2 * COLUMNS, phases=())
     feed = Feed(dataclasses.replace(run.config, loop=loop))
     write_facts(run.folder, feed.spec)
     model = load_run(run.folder).model
     assert run.config.settings is not None
     method = build_method(run.config.settings, classes=feed.spec.classes, std=feed.spec.std)
-    rows = [shown_batch(model, method, batch, step_generator(run.config.seed, 0, n)) for n, batch in _first(feed)]
+    tried = [shown_batch(model, method, batch, step_generator(run.config.seed, 0, n)) for n, batch in _first(feed)]
+    # every second one of those tried: by chance alone all rows could be nearly unmixed
+    rows = sorted(tried, key=lambda shown: float(shown.targets.amax(1).mean()))[::2]
     images = torch.stack([row.images[:COLUMNS] for row in rows])
     shares = [[_shares(target, feed.data.class_names) for target in row.targets[:COLUMNS]] for row in rows]
     save_figure(draw_gallery(images, shares), path)
 
 
 def _first(feed: Feed) -> Iterator[tuple[int, Batch]]:
-    yield from zip(range(ROWS), feed.train(0), strict=False)
+    yield from zip(range(_TRIED), feed.train(0), strict=False)
 
 
 class Shown(NamedTuple):

@@ -2,6 +2,7 @@
 
 import dataclasses
 import os
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -45,12 +46,26 @@ _TITLES = {
     "optimiser": "optimiser",
     "machine": "machine (a run can be continued with other values here)",
 }
-_NAMES = Names(
+NAMES = Names(
     plain=("mix",),
     renamed={
         ("data", "name"): "data",
         ("model", "name"): "model",
         ("settings", "precision"): "saliency-precision",  # the loop has one too
+    },
+    helps={
+        ("model", "name"): "preact_resnet18, wrn28_10 (or any wrn{depth}_{width}), resnet50, or one of torchvision",
+        ("model", "width"): "channels of the first stage, for preact_resnet18",
+        ("model", "stride"): "of the first convolution, for preact_resnet18 and wrn",
+        ("model", "final_norm"): "batch-norm and ReLU before the pool, for preact_resnet18",
+        ("model", "zero_last_gain"): "last batch-norm gain of each block from 0, for resnet50",
+        ("model", "head_std"): "standard deviation of the last layer's first weights, for resnet50",
+        ("loop", "epochs"): "how often to go through the training images",
+        ("settings", "adversarial", "prob"): "chance that a batch's first (second) images get noise",
+        ("settings", "adversarial", "eps_255"): "the noise's reach, in 1/255 of the pixel range",
+        ("settings", "adversarial", "step_255"): "the length of the step along the gradient, likewise",
+        ("settings", "adversarial", "decay"): 'scale the noise by a random number; off: the paper\'s "fgsm"',
+        ("settings", "adversarial", "shared"): 'one draw for both images: the paper\'s "nu_0 = nu_1"',
     },
 )
 
@@ -65,18 +80,46 @@ class Plan(NamedTuple):
 def read_plan(arguments: list[str]) -> Plan:
     """Read the arguments; UsageError where they cannot be meant."""
     try:
-        config = _base(arguments)
-        parser, flags = _parser(config)
+        config = base_config(arguments)
+        parser = Parser("train", _ABOUT, EXAMPLES)
+        _add_run(parser, config)
+        flags = add_settings(parser, config, tuple(_TITLES))
         found = parser.read(arguments)
-        values = read_flags(found, [flag for group in flags.values() for flag in group])
-        config = _laid_over(config, values, getattr(found, "seed", config.seed))
-        _check_names(config)
+        config = dataclasses.replace(laid_over(config, read_flags(found, flags)), seed=found.seed)
+        check_names(config)
     except (ValueError, TypeError) as error:
         raise UsageError(str(error)) from error
     return Plan(config, found.out or RUNS / config.folder_name())
 
 
-def _base(arguments: list[str]) -> TrainConfig:
+def _add_run(parser: Parser, config: TrainConfig) -> None:
+    run = parser.add_argument_group("the run")
+    run.add_argument("--method", metavar="NAME", help=f"{', '.join(METHODS)} (default: {config.method})")
+    run.add_argument("--config", metavar="RUN", help="take the settings of this run's folder, or of a config.json")
+    run.add_argument("--out", metavar="FOLDER", type=Path, help="where everything goes (default: runs/NAME-OF-ITS-OWN)")
+    run.add_argument(
+        "--seed", metavar="N", type=int, default=config.seed, help=f"of all randomness (default: {config.seed})"
+    )
+
+
+def add_settings(parser: Parser, config: TrainConfig, groups: Sequence[str]) -> list[Flag]:
+    """Let a parser know the flags of some groups of the settings."""
+    flags = []
+    for group in groups:
+        added = list(flags_of(getattr(config, group), NAMES, (group,)))
+        add_flags(parser, _TITLES[group].format(method=config.method), added)
+        flags += added
+    return flags
+
+
+def laid_over(config: TrainConfig, values: Mapping[tuple[str, ...], Any]) -> TrainConfig:
+    """The config with the values that were typed."""
+    groups = {place[0]: getattr(config, place[0]) for place in values}
+    news = {name: changed(group, values, (name,)) for name, group in groups.items()}
+    return dataclasses.replace(config, **news)
+
+
+def base_config(arguments: list[str]) -> TrainConfig:
     """What the flags are laid over: a config, or the defaults for this data set and network."""
     path, method = typed(arguments, "--config"), typed(arguments, "--method")
     if path is not None:
@@ -105,28 +148,7 @@ def with_method(config: TrainConfig, method: str) -> TrainConfig:
     return dataclasses.replace(config, method=method, settings=METHODS[method].settings(**common))
 
 
-def _parser(config: TrainConfig) -> tuple[Parser, dict[str, list[Flag]]]:
-    """A parser of all flags there are for this method, and the flags of each group of settings."""
-    parser = Parser("train", _ABOUT, EXAMPLES)
-    run = parser.add_argument_group("the run")
-    run.add_argument("--method", metavar="NAME", help=f"{', '.join(METHODS)} ({config.method})")
-    run.add_argument("--config", metavar="RUN", help="take the settings of this run's folder, or of a config.json")
-    run.add_argument("--out", metavar="FOLDER", type=Path, help="where everything goes (a name of its own in runs/)")
-    run.add_argument("--seed", metavar="N", type=int, default=config.seed, help=f"of all randomness ({config.seed})")
-    flags = {}
-    for group, title in _TITLES.items():
-        flags[group] = list(flags_of(getattr(config, group), _NAMES, (group,)))
-        add_flags(parser, title.format(method=config.method), flags[group])
-    return parser, flags
-
-
-def _laid_over(config: TrainConfig, values: dict[tuple[str, ...], Any], seed: int) -> TrainConfig:
-    groups = {place[0]: getattr(config, place[0]) for place in values}
-    news = {name: changed(group, values, (name,)) for name, group in groups.items()}
-    return dataclasses.replace(config, **news, seed=seed)
-
-
-def _check_names(config: TrainConfig) -> None:
+def check_names(config: TrainConfig) -> None:
     """Complain of an unknown network or data set before a folder is made; neither is built or loaded yet."""
     with torch.device("meta"):
         build_model(config.model.name, 10, **config.model.options)

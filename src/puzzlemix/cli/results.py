@@ -7,6 +7,8 @@ from typing import Any, NamedTuple
 
 from ..training.config import TrainConfig
 from ..training.folder import RunFolder
+from ..training.log import clock
+from .tables import aligned
 
 
 class Finished(NamedTuple):
@@ -47,21 +49,11 @@ def table(runs: Sequence[Finished]) -> str:
     """Errors in per cent of the test images, a line for each run, and for its averaged weights."""
     reach = f"FGSM {runs[0].config.loop.fgsm_255:g}/255"
     rows = [("method", "clean error", "median of last 10", reach, "time"), *(row for run in runs for row in _rows(run))]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return "\n".join(_line(row, widths) for row in rows)
+    return aligned(rows)
 
 
 def _rows(run: Finished) -> Iterator[tuple[str, ...]]:
-    seconds = round(run.result["seconds"])
     for name, errors in (("", run.result["errors"]), (", averaged", run.result["ema_errors"])):
         if errors is not None:
             shares = (f"{100 * errors[key]:.1f} %" for key in ("top1", "median_top1", "fgsm"))
-            yield (run.config.method + name, *shares, f"{seconds // 60}:{seconds % 60:02}")
-
-
-def _line(row: Sequence[str], widths: Sequence[int]) -> str:
-    first, *rest = (
-        text.rjust(width) if place else text.ljust(width)
-        for place, (text, width) in enumerate(zip(row, widths, strict=True))
-    )
-    return "   ".join((first, *rest)).rstrip()
+            yield (run.config.method + name, *shares, clock(run.result["seconds"]))

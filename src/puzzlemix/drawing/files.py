@@ -17,6 +17,7 @@ _METADATA: dict[str, dict[str, Any]] = {
     "jpg": {},
     "webp": {},
 }
+KINDS = tuple(f".{kind}" for kind in (*_METADATA, "jpeg"))
 
 
 def figure_bytes(figure: "Figure", kind: str = "png") -> bytes:
@@ -36,8 +37,7 @@ def save_figure(figure: "Figure", path: str | os.PathLike[str]) -> Path:
     path = Path(path)
     kind = path.suffix.lower().removeprefix(".").replace("jpeg", "jpg")
     if kind not in _METADATA:
-        choices = ", ".join(f".{known}" for known in _METADATA)
-        raise ValueError(f"{path.name!r} does not end like a picture: choose one of {choices}")
+        raise ValueError(f"{path.name!r} does not end like a picture: choose one of {', '.join(KINDS)}")
     content = figure_bytes(figure, kind)
     path.parent.mkdir(parents=True, exist_ok=True)
     beside = path.with_name(f".{secrets.token_hex(8)}.tmp")
