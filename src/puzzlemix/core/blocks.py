@@ -63,13 +63,6 @@ def pad(images_BCHW: Tensor, layout: Layout) -> Tensor:
     return F.pad(images_BCHW, (0, right, 0, below), mode="replicate")
 
 
-def crop(images_BCHW: Tensor, layout: Layout) -> Tensor:
-    """Take the padding away again."""
-    if layout.padding == (0, 0):
-        return images_BCHW
-    return images_BCHW[:, :, : layout.height, : layout.width]
-
-
 def pool(images_BCHW: Tensor, size: tuple[int, int]) -> Tensor:
     """Average over blocks of `size` pixels: (B,C,H,W) -> (B,C,H/h,W/w)."""
     return images_BCHW if size == (1, 1) else F.avg_pool2d(images_BCHW, size)

@@ -152,14 +152,12 @@ def best_moves(shares_BRK: Tensor, index: Tensor, labels_BRK: Tensor, layout: La
 def show(first: Tensor, second: Tensor, index: Tensor, mask_BRK: Tensor, moves: Moves, layout: Layout) -> Tensor:
     """(1 - z) Pi_0^T x_0 + z Pi_1^T x_1 for images (B,C,H,W) of any kind."""
     first_source, second_source = moves
-    padded = blocks.pad(first, layout)
-    partner = padded if second is first else blocks.pad(second, layout)
     if first_source is None or second_source is None:
-        weight = mask_BRK
+        weight, tile = mask_BRK, layout.block
         first_source = second_source = torch.arange(layout.cells, device=first.device).expand(len(first), -1)
     else:
-        weight = blocks.repeat_to_tiles(mask_BRK, layout)
-    return blocks.crop(blend(padded, partner, index, weight, first_source, second_source), layout)
+        weight, tile = blocks.repeat_to_tiles(mask_BRK, layout), layout.tile
+    return blend(first, second, index, weight, first_source, second_source, tile)
 
 
 def visible_ratio(labels_BRK: Tensor, layout: Layout, top: int) -> Tensor:

@@ -15,19 +15,20 @@ from torch import Tensor
 
 from .checks import require
 
+INSTALLED = importlib.util.find_spec("triton") is not None  # found out once, so that a traced function may ask
+
 
 @functools.cache
 def available() -> bool:
     """Whether Triton is installed; without it, a first call on CUDA tensors warns of the detour over the CPU."""
-    found = importlib.util.find_spec("triton") is not None
-    if not found:
+    if not INSTALLED:
         warnings.warn(
             "Triton is missing, so masks and plans of CUDA tensors are found on the CPU, and every step waits for "
             "that: pip install triton",
             RuntimeWarning,
             stacklevel=2,
         )
-    return found
+    return INSTALLED
 
 
 def launch(kernel: Any, programs: int, first: Tensor, *arguments: Any, **options: Any) -> None:
