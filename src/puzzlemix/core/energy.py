@@ -158,7 +158,7 @@ def seam_curvature(seam: Tensor) -> Tensor:
 def mixing_prior(lam_B: Tensor, top: int, cells: int, eta: float) -> Tensor:
     """-eta log p(z) / n for k = m z ~ Binomial(m, 1 - lam): (B,L), infinite where lam = 0 or 1 forbids a label."""
     labels = torch.arange(top + 1, device=lam_B.device, dtype=torch.float32)
-    ways = torch.lgamma(labels.new_tensor(top + 1.0)) - torch.lgamma(labels + 1) - torch.lgamma(top - labels + 1)
+    ways = torch.lgamma(labels[-1] + 1) - torch.lgamma(labels + 1) - torch.lgamma(top - labels + 1)
     lam = lam_B.float()[:, None]
     chance = ways + torch.xlogy(labels, 1 - lam) + torch.xlogy(top - labels, lam)
     return torch.where(chance.isinf(), torch.inf, -eta / cells * chance)

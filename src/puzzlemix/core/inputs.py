@@ -125,10 +125,17 @@ def channel_statistics(
         missing = "mean" if mean is None else "std"
         raise ValueError(f"{missing} is missing: pass both mean and std, or neither for images in [0, 1]")
     channels = images.shape[1]
-    pair = [torch.as_tensor(values, dtype=torch.float32, device=images.device) for values in (mean, std)]
+    pair = [channel_numbers(values, images.device) for values in (mean, std)]
     for name, values in zip(("mean", "std"), pair, strict=True):
         if values.shape != (channels,):
             given = f"{name} has {values.numel()} values"
             raise ValueError(f"{given}, the images {channels} channels: pass one per channel")
     require(pair[1] > 0, lambda: f"std={std}: pass positive numbers")
     return pair[0], pair[1]
+
+
+def channel_numbers(values: Sequence[float] | Tensor, device: torch.device) -> Tensor:
+    """One float32 number per channel on a device, which writes them itself: a copy from the host would have to wait."""
+    if isinstance(values, Tensor) or device.type == "cpu" or not len(values):
+        return torch.as_tensor(values, dtype=torch.float32, device=device)
+    return torch.stack([torch.full((), float(value), device=device) for value in values])

@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
 from .checks import check_images, require, span
+from .inputs import channel_numbers
 from .targets import one_hot
 
 Model = Callable[..., Any]
@@ -59,7 +60,7 @@ def gradient_saliency(gradient: Tensor, scale: Sequence[float] | Tensor | None =
 
 
 def _per_channel(scale: Sequence[float] | Tensor, gradient: Tensor) -> Tensor:
-    values = torch.as_tensor(scale, dtype=torch.float32, device=gradient.device)
+    values = channel_numbers(scale, gradient.device)
     channels = gradient.shape[1]
     if values.shape != (channels,):
         raise ValueError(f"scale has {values.numel()} values for {channels} channels: pass one per channel")
