@@ -47,7 +47,7 @@ def _contrast(images_BCHW: Tensor) -> Tensor:
 
 
 def _blurred(images_BCHW: Tensor, radius: float) -> Tensor:
-    """Average twice over the square around each pixel, along columns and rows in turn: a wide square would take long."""
+    """Average twice over the square around each pixel: along columns, then along rows, as wide squares take long."""
     radius = max(round(radius), 1)
     for reach in ((radius, 0), (0, radius)) * 2:
         size = 2 * reach[0] + 1, 2 * reach[1] + 1
