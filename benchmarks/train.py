@@ -1,0 +1,95 @@
+"""How long a training step takes with each method: prints a table, and with --record writes records/train.json.
+
+`python benchmarks/train.py` takes some minutes; `--quick` only shows that everything runs, `--only loop` measures
+one of the parts. Everything runs in this process, interleaved, on two threads.
+"""
+
+import argparse
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+import recording
+import report
+import torch
+from report import Row
+
+from puzzlemix.bench.steps import BARE, BF16, HALF, OURS, PIPELINE, REFRESHED, loop_times, step_times
+from puzzlemix.bench.timing import QUICK, Effort, Times
+from puzzlemix.training.config import DataConfig, LoopConfig, MachineConfig, ModelConfig, TrainConfig
+
+WHAT = (
+    "PreActResNet-18 on 100 images of 32x32 per step, in float32 where nothing else is said; Puzzle Mix at its finest "
+    "grid, 16; best of several interleaved steps in one process"
+)
+CONFIG = TrainConfig(
+    data=DataConfig("synthetic", train_images=2000, test_images=100),
+    model=ModelConfig("preact_resnet18"),
+    loop=LoopConfig(batch_size=100),
+    machine=MachineConfig(device="cpu", tensorboard=False),
+)
+TINY = replace(
+    CONFIG,
+    data=DataConfig("synthetic", train_images=40, test_images=10),
+    model=ModelConfig("preact_resnet18", width=2),
+    loop=LoopConfig(batch_size=10),
+)
+CAREFUL = Effort(steps=9)
+GOALS = {"puzzle": 1.75, BF16: 1.40, REFRESHED: 1.20}  # the time of a step over a vanilla one's
+ORDER = ("puzzle", BF16, REFRESHED, HALF, "input_mixup", "manifold_mixup", "cutmix", "augmix")
+
+
+def beside(part: str, case: str, ours: Times, peer: str, theirs: Times, goal: float | None = None) -> Row:
+    """A row that judges how much of the peer's time ours takes."""
+    milliseconds = [1e3 * time for time in (ours.best, theirs.best, ours.median, theirs.median)]
+    medians = {"ours": milliseconds[2], peer: milliseconds[3]}
+    return Row(part, case, "ms", milliseconds[0], {peer: milliseconds[1]}, "time", goal, medians)
+
+
+def steps(config: TrainConfig, effort: Effort) -> Iterator[Row]:
+    """A step of every method, and of Puzzle Mix's cheaper variants, beside a vanilla one."""
+    times = step_times(config, effort)
+    for name in ORDER:
+        yield beside("step", name, times[name], "vanilla", times["vanilla"], GOALS.get(name))
+
+
+def loop(config: TrainConfig, effort: Effort) -> Iterator[Row]:
+    """The training loop beside a bare one, and what of its step goes into the input pipeline."""
+    times = loop_times(config, effort)
+    yield beside("vanilla training", "a step of the loop", times[OURS], BARE, times[BARE], goal=1.05)
+    share = 100 * times[PIPELINE].best / times[OURS].best
+    yield Row("vanilla training", PIPELINE, "% of a step", share, judge="value", goal=5)
+
+
+PARTS: dict[str, Callable[[TrainConfig, Effort], Iterator[Row]]] = {"steps": steps, "loop": loop}
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Measure, print, record."""
+    options = read_options(arguments)
+    torch.set_num_threads(1 if options.quick else 2)
+    rows = []
+    for part in options.only:
+        print(f"measuring: {part}", file=sys.stderr)
+        rows += PARTS[part](*((TINY, QUICK) if options.quick else (CONFIG, CAREFUL)))
+    print(report.full_table(rows), end="")
+    if options.record:
+        recording.save("train", WHAT, rows)
+
+
+def read_options(arguments: list[str] | None) -> argparse.Namespace:
+    """Read the command line."""
+    parser = argparse.ArgumentParser(description="How long a training step takes with each method.")
+    parser.add_argument("--quick", action="store_true", help="measure so little that the numbers mean nothing")
+    parser.add_argument("--record", action="store_true", help="write records/train.json")
+    parser.add_argument("--only", type=lambda names: names.split(","), default=[*PARTS], help=", ".join(PARTS))
+    options = parser.parse_args(arguments)
+    if unknown := set(options.only) - set(PARTS):
+        parser.error(f"there is no part {', '.join(sorted(unknown))}: choose from {', '.join(PARTS)}")
+    if options.record and (options.quick or len(set(options.only)) < len(PARTS)):
+        parser.error("a record holds everything, carefully measured: leave out --quick and --only")
+    return options
+
+
+if __name__ == "__main__":
+    main()

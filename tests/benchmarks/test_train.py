@@ -1,0 +1,57 @@
+import subprocess
+import sys
+
+import pytest
+
+from puzzlemix.bench.timing import Times
+
+
+@pytest.fixture
+def train(benchmark_module):
+    return benchmark_module("train")
+
+
+def run(train, *arguments):
+    return subprocess.run([sys.executable, train.__file__, *arguments], capture_output=True, text=True)
+
+
+def test_quick_runs_through_all_parts(train):
+    done = run(train, "--quick")
+    assert done.returncode == 0, done.stderr
+    lines = [line for line in done.stdout.splitlines() if line.startswith("| ")][2:]
+    assert [line.split(" | ")[0] for line in lines] == [
+        *(f"| step, {name}" for name in train.ORDER),
+        "| vanilla training, a step of the loop",
+        "| vanilla training, input pipeline",
+    ]
+    assert sum("at most" in line for line in lines) == 5
+
+
+def test_goals_are_judged_by_the_best_runs(train, monkeypatch):
+    times = dict.fromkeys(train.ORDER, Times(1.3, 9.0)) | {"vanilla": Times(1.0, 1.0)}
+    monkeypatch.setattr(train, "step_times", lambda *_: times)
+    met = {row.case: row.met() for row in train.steps(train.CONFIG, train.CAREFUL)}
+    assert {name: met[name] for name in train.GOALS} == {"puzzle": True, train.BF16: True, train.REFRESHED: False}
+    assert met["cutmix"] is None
+
+
+def test_the_pipeline_is_judged_as_a_share_of_the_step(train, monkeypatch):
+    times = {train.OURS: Times(2.0, 2.0), train.BARE: Times(1.95, 2.0), train.PIPELINE: Times(0.12, 0.2)}
+    monkeypatch.setattr(train, "loop_times", lambda *_: times)
+    loop, pipeline = train.loop(train.CONFIG, train.CAREFUL)
+    assert loop.met() is True
+    assert (pipeline.ours, pipeline.met()) == (pytest.approx(6), False)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--only", "lop"], "no part lop"),
+        (["--record", "--quick"], "leave out --quick"),
+        (["--record", "--only", "loop"], "--only"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(train, capsys, arguments, words):
+    with pytest.raises(SystemExit, match="2"):
+        train.read_options(arguments)
+    assert words in capsys.readouterr().err
