@@ -7,6 +7,7 @@ A table goes between `<!-- table: NAME -->` and `<!-- end table -->`. `python be
 import argparse
 import re
 from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,26 +15,26 @@ import recording
 import report
 
 ROOT = Path(__file__).parents[1]
-SHORT = ("whole mix", "mask alone", "128 images of 224x224")
+SHORT = {"mix": ("whole mix", "mask alone", "128 images of 224x224"), "train": ("step",)}
 _BLOCK = re.compile(r"(<!-- table: (.+?) -->\n).*?(<!-- end table -->)", re.DOTALL)
 
 
-def mix() -> str:
-    """The mix beside others, for the README."""
-    found = recording.load("mix")
+def short(name: str) -> str:
+    """What matters most of a record, without goals."""
+    found = recording.load(name)
     if found is None:
         return ""
     content, rows = found
-    return f"{report.short_table(row for row in rows if row.part in SHORT)}\n{_origin(content)}"
+    return f"{report.short_table(row for row in rows if row.part in SHORT[name])}\n{_origin(content)}"
 
 
-def mix_in_full() -> str:
-    """All that was measured about the mix, with the goals."""
-    found = recording.load("mix")
+def in_full(name: str) -> str:
+    """All of a record, with the goals."""
+    found = recording.load(name)
     return "" if found is None else f"{report.full_table(found[1])}\n{_origin(found[0])}"
 
 
-TABLES = {"mix": mix, "mix in full": mix_in_full}
+TABLES = {name: partial(short, name) for name in SHORT} | {f"{name} in full": partial(in_full, name) for name in SHORT}
 
 
 def _origin(content: dict[str, Any]) -> str:

@@ -62,7 +62,7 @@ def test_tables_are_written_between_the_markers(tables, recording, rows):
 
 def test_the_full_table_judges_the_goals(tables, recording, rows):
     recording.save("mix", "What was measured", rows)
-    lines = tables.mix_in_full().splitlines()
+    lines = tables.in_full("mix").splitlines()
     ends = [line.split("|")[-3:-1] for line in lines[2:6]]
     assert [[cell.strip() for cell in pair] for pair in ends] == [
         ["at least 10x", "met"],
@@ -73,7 +73,7 @@ def test_the_full_table_judges_the_goals(tables, recording, rows):
 
 
 def test_an_unknown_table_is_named(tables):
-    with pytest.raises(SystemExit, match=r"'mux'.*mix, mix in full"):
+    with pytest.raises(SystemExit, match=r"'mux'.*mix, train, mix in full"):
         tables.with_tables(EMPTY.replace("mix", "mux"))
 
 
