@@ -17,13 +17,14 @@ COMMANDS = {
     "train": "train a classifier with Puzzle Mix or another method, or go on where a run stopped",
     "mix": "mix two image files, or samples of a data set, and draw how",
     "bench": "measure how fast mixing and training are on this machine",
+    "reproduce": "fill a table of the paper with errors of one's own",
     "explore": "open a page in the browser to play with mixes",
 }
 EXIT_FAILED, EXIT_USAGE, EXIT_INTERRUPTED = 1, 2, 130
 
 # anything else is a mistake of ours, and deserves its traceback
 _EXPECTED = (ValueError, TypeError, ImportError, OSError, RuntimeError, MemoryError)
-_EXTRAS = {"gradio": "explore"}  # which extra a package belongs to; all others to "train"
+_EXTRAS = {"ray": "cluster"}  # which extra a package belongs to; all others to "train"
 
 _HELP = """\
 Puzzle Mix for PyTorch: pairs of images mixed so that what matters in both stays visible.
@@ -47,10 +48,16 @@ options:
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the command line; gives the exit code."""
-    # said by Pillow of images that are refused for their size anyway
-    warnings.filterwarnings("ignore", message="Image size .* decompression bomb")
+    with warnings.catch_warnings():
+        # said by Pillow of images that are refused for their size anyway
+        warnings.filterwarnings("ignore", message="Image size .* decompression bomb")
+        warnings.showwarning = _warn
+        return _run_to_the_end(sys.argv[1:] if arguments is None else arguments)
+
+
+def _run_to_the_end(arguments: list[str]) -> int:
     try:
-        code = _run(sys.argv[1:] if arguments is None else arguments)
+        code = _run(arguments)
         sys.stdout.flush()
         return code
     except KeyboardInterrupt:
@@ -102,6 +109,11 @@ def _words(error: BaseException) -> str:
     if isinstance(error, OSError) and error.filename:
         return f"{error.filename}: {error.strerror}"
     return str(error) or type(error).__name__
+
+
+def _warn(message: Warning | str, *where: object) -> None:
+    """Show a warning as one line, without the place in the code it comes from."""
+    sys.stderr.write(f"puzzlemix: warning: {' '.join(str(message).split())}\n")
 
 
 def _fail(message: str, code: int) -> int:

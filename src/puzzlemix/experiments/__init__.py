@@ -1,0 +1,1 @@
+"""The paper's tables and figures as runs, measurements and pictures."""

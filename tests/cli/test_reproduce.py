@@ -1,0 +1,52 @@
+import pytest
+
+from puzzlemix.experiments import published
+from puzzlemix.experiments.recipes import TABLES, mini
+from puzzlemix.experiments.run import Places, plan, write_record
+from puzzlemix.training.config import MachineConfig
+
+
+def test_the_list_names_every_table_and_its_cost(call):
+    code, output, _ = call("reproduce", "--list")
+    assert code == 0
+    assert all(name in output for name in TABLES)
+    assert "table2       Table 2: CIFAR-100, WRN-28-10, 400 epochs" in output
+
+
+def test_the_table_so_far_has_the_papers_numbers_and_the_records(call, tmp_path):
+    runs = plan(TABLES["table2"], 1, lambda config: mini(config, "cifar10"), MachineConfig())
+    write_record(runs[0], Places(records=tmp_path / "kept"), {"top1": 17.25, "top5": 1.5, "fgsm": 80.0}, {})
+    code, output, _ = call("reproduce", "table2", "--scale", "mini", "--show", "--records", tmp_path / "kept")
+    assert code == 0
+    assert "| Vanilla | 21.14 | 17.25 | 6.33 | 1.50 | 63.92 | 80.00 |" in output
+    assert all(f"| {row} | {errors[0]:.2f} |" in output for row, errors in published.CIFAR100_WRN.rows.items())
+
+
+def test_a_slurm_script_repeats_the_command(call):
+    code, output, _ = call("reproduce", "table9", "--seeds", 2, "--launcher", "slurm")
+    assert code == 0
+    assert "#SBATCH --array=0-5" in output
+    assert "puzzlemix reproduce table9 --seeds 2 --launcher slurm --only $SLURM_ARRAY_TASK_ID" in output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["tabel2"], "did you mean table2"),
+        ([], "say which table: mini, table2"),
+        (["table2", "--seeds", "0"], "--seeds 0"),
+        (["table2", "--data", "cifar10"], "add --scale mini"),
+        (["table9", "--only", "3"], "--only 3: there are 3 runs"),
+    ],
+)
+def test_what_cannot_be_meant_is_named(call, arguments, words):
+    code, output, errors = call("reproduce", *arguments)
+    assert (code, output) == (2, "")
+    assert words in errors
+
+
+def test_a_missing_data_set_is_said_and_nothing_recorded(call, tmp_path):
+    code, _, errors = call("reproduce", "table9", "--only", 0, "--device", "cpu")
+    assert code == 1
+    assert "cifar100" in errors
+    assert not (tmp_path / "records").exists()

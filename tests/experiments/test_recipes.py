@@ -1,0 +1,103 @@
+"""The protocols against the paper's numbers (Supplementary C), epoch by epoch."""
+
+import pytest
+
+from puzzlemix.experiments import published
+from puzzlemix.experiments.recipes import (
+    CIFAR100_PREACT,
+    CIFAR100_WRN,
+    IMAGENET_100,
+    IMAGENET_300,
+    TABLES,
+    TINY_IMAGENET,
+)
+from puzzlemix.methods import METHODS, PuzzleSettings
+from puzzlemix.models import build_model
+from puzzlemix.training.schedule import learning_rate
+
+EVERY = [(table, row) for table, entry in TABLES.items() for row in entry.recipes]
+
+
+def rate(config, epoch):
+    return learning_rate(config.schedule, epoch, config.loop.epochs)
+
+
+@pytest.mark.parametrize(
+    ("config", "drops"),
+    [
+        (CIFAR100_WRN.run("Vanilla"), {0: 0.1, 199: 0.1, 200: 0.01, 299: 0.01, 300: 0.001, 399: 0.001}),
+        (CIFAR100_WRN.run("Puzzle Mix (half)"), {0: 0.2, 119: 0.2, 120: 0.02, 169: 0.02, 170: 0.002, 199: 0.002}),
+        (CIFAR100_PREACT.run("CutMix"), {0: 0.1, 399: 0.1, 400: 0.01, 799: 0.01, 800: 0.001, 1199: 0.001}),
+        (CIFAR100_PREACT.run("Puzzle Mix (half, adv)"), {349: 0.2, 350: 0.02, 499: 0.02, 500: 0.002, 599: 0.002}),
+        (TINY_IMAGENET.run("Input"), {599: 0.2, 600: 0.02, 899: 0.02, 900: 0.002, 1199: 0.002}),
+        (TINY_IMAGENET.run("Puzzle Mix (half)"), {299: 0.2, 300: 0.02, 449: 0.02, 450: 0.002, 599: 0.002}),
+        (IMAGENET_100.run("Vanilla"), {0: 0.5, 8: 1.0, 15: 0.2, 40: 0.02, 65: 0.002, 90: 0.0002}),
+        (IMAGENET_300.run("Vanilla"), {74: 0.1, 75: 0.01, 150: 0.001, 225: 0.0001, 299: 0.0001}),
+    ],
+)
+def test_learning_rates_are_the_papers(config, drops):
+    assert {epoch: rate(config, epoch) for epoch in drops} == pytest.approx(drops)
+    assert max(drops) < config.loop.epochs
+
+
+@pytest.mark.parametrize(("table", "row"), EVERY)
+def test_every_row_is_a_run_of_its_own_method(table, row):
+    config = TABLES[table].recipes[row]()
+    assert METHODS[config.method].settings is type(config.settings)
+    assert type(config).from_json(config.to_json()) == config
+    assert config.essence() == TABLES[table].recipes[row]().essence()
+
+
+def test_rows_of_a_table_differ():
+    for table in TABLES.values():
+        runs = [recipe().fingerprint() for recipe in table.recipes.values()]
+        assert len(set(runs)) == len(runs)
+
+
+def test_a_run_that_stands_in_two_tables_is_one_run():
+    same = [TABLES[table].recipes["Puzzle Mix"]().fingerprint() for table in ("table2", "table7", "table8")]
+    assert len(set(same)) == 1
+
+
+@pytest.mark.parametrize(
+    ("protocol", "epochs", "batch", "parameters"),
+    [
+        (CIFAR100_WRN, 400, 100, 36.5e6),
+        (CIFAR100_PREACT, 1200, 100, 11.2e6),
+        (TINY_IMAGENET, 1200, 100, 11.3e6),
+        (IMAGENET_100, 100, 448, 25.6e6),
+        (IMAGENET_300, 300, 256, 25.6e6),
+    ],
+)
+def test_networks_and_lengths(protocol, epochs, batch, parameters):
+    config = protocol.base
+    classes = {"cifar100": 100, "tiny_imagenet": 200, "imagenet": 1000}[config.data.name]
+    model = build_model(config.model.name, classes, **config.model.options)
+    assert (config.loop.epochs, config.loop.batch_size) == (epochs, batch)
+    assert sum(p.numel() for p in model.parameters()) == pytest.approx(parameters, rel=0.01)
+
+
+def test_what_the_paper_changes_between_data_sets():
+    cifar, tiny, imagenet = (p.rows["Puzzle Mix"] for p in (CIFAR100_WRN, TINY_IMAGENET, IMAGENET_100))
+    assert all(isinstance(settings, PuzzleSettings) for settings in (cifar, tiny, imagenet))
+    assert [s.mix.beta for s in (cifar, tiny, imagenet)] == [1.2, 1.2, 1.5]
+    assert [s.mix.transport_block for s in (cifar, tiny, imagenet)] == [4, None, None]
+    assert [s.mix.neighbours for s in (cifar, tiny, imagenet)] == [4, 4, 2]
+    assert [(s.clean_weight, s.clean_until_epoch) for s in (cifar, tiny, imagenet)] == [(0, None), (1, None), (1, 40)]
+    assert [s.loss for s in (cifar, tiny, imagenet)] == ["bce", "bce", "cross_entropy"]
+    assert [p.rows["Manifold"].alpha for p in (CIFAR100_WRN, TINY_IMAGENET, IMAGENET_100)] == [2.0, 0.2, 0.2]
+    assert [p.rows["Puzzle Mix (adv)"].adversarial.prob for p in (CIFAR100_WRN, TINY_IMAGENET)] == [0.1, 0.15]
+    assert (TINY_IMAGENET.base.loop.fgsm_255, CIFAR100_WRN.base.loop.fgsm_255) == (4, 8)
+
+
+def test_a_half_run_needs_a_protocol_that_has_them():
+    with pytest.raises(ValueError, match="half"):
+        IMAGENET_100.run("Puzzle Mix (half)")
+
+
+def test_the_sweeps_include_the_papers_own_point():
+    own = TABLES["table2"].recipes["Puzzle Mix"]().settings.mix
+    for name, sweep in published.SWEEPS.items():
+        assert getattr(own, name) in sweep.values
+        varied = [recipe().settings.mix for recipe in TABLES[f"sweep-{name}"].recipes.values()]
+        assert [getattr(mix, name) for mix in varied] == list(sweep.values)
