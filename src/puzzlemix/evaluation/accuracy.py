@@ -39,11 +39,33 @@ def evaluate(model: nn.Module, batches: Iterable, *, logits: Logits | None = Non
     model returns to its logits (B,N), where they are not found by themselves.
     """
     with eval_mode(model), torch.no_grad():
-        # one small tensor per batch, read at the end: an accelerator need not be waited for
-        parts = [judge((logits or find_logits)(model(images)), labels) for images, labels, *_ in batches]
+        return accuracy_of(summed(batches, lambda images, labels, samples: judge_on(model, images, labels, logits)))
+
+
+def summed(batches: Iterable, find: Callable[[Tensor, Tensor, Tensor], Tensor]) -> Tensor:
+    """Add up what is found of the images, labels and sample numbers of every batch, in float64 on the CPU.
+
+    A batch is (images, labels, samples, ...) as `data.Loader` gives it, or (images, labels): these are numbered on.
+    """
+    parts = [find(*batch) for batch in numbered(batches)]
     if not parts:
         raise ValueError("there is nothing to evaluate on: pass at least one batch")
-    return accuracy_of(torch.stack(parts).double().cpu().sum(0))
+    # read at the end: an accelerator need not be waited for
+    return torch.stack(parts).double().cpu().sum(0)
+
+
+def numbered(batches: Iterable) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
+    """Images, labels and sample numbers, counted up where batches do not bring them."""
+    first = 0
+    for images, labels, *more in batches:
+        samples = more[0] if more else torch.arange(first, first + len(images))
+        first += len(images)
+        yield images, labels, samples.to(images.device)
+
+
+def judge_on(model: nn.Module, images: Tensor, labels: Tensor, logits: Logits | None) -> Tensor:
+    """Ask the model and `judge` what it says."""
+    return judge((logits or find_logits)(model(images)), labels)
 
 
 @contextlib.contextmanager

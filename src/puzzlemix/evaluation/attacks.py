@@ -80,7 +80,7 @@ def fgsm(
     """
     if not 0 <= eps_255 <= 255:
         raise ValueError(f"eps_255={eps_255!r}: pass a number of 1/255 steps from 0 to 255")
-    _check_range(images)
+    check_range(images)
     slope = input_gradient(model, images, labels, logits=logits)
     return moved(images, slope, -eps_255 if targeted else eps_255)
 
@@ -111,7 +111,7 @@ def pgd(
     It succeeds where the model says anything but the label or, with targets (B,), where it says the target. dice: what
     the starts are drawn from. logits: as in `input_gradient`.
     """
-    _check_range(images)
+    check_range(images)
     dice = dice if isinstance(dice, Dice) else Dice.of_generator(dice, images)
     result = None
     for _ in range(settings.restarts):
@@ -205,7 +205,8 @@ def _lengths(images: Tensor) -> Tensor:
     return images.flatten(1).norm(dim=1).clamp(min=1e-12)[:, None, None, None]
 
 
-def _check_range(images: Tensor) -> None:
+def check_range(images: Tensor) -> None:
+    """Refuse images that are not in [0, 1]."""
     require(
         (images >= -1e-3) & (images <= 1 + 1e-3),
         lambda: (

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from ...core.checks import require, span
+from ..accuracy import numbered
 from ..dice import Dice
 from .blur import defocus_blur, gaussian_blur, glass_blur, motion_blur, zoom_blur
 from .digital import contrast, elastic_transform, pixelate, saturate
@@ -79,10 +80,7 @@ def corrupted(
 
     A batch is (images, labels, samples, ...) as `data.Loader` gives it, or (images, labels): these are numbered on.
     """
-    first = 0
-    for images, labels, *more in batches:
-        samples = more[0] if more else torch.arange(first, first + len(images))
-        first += len(images)
+    for images, labels, samples in numbered(batches):
         yield corrupt(images, name, severity, seed=seed, samples=samples, definition=definition), labels
 
 
