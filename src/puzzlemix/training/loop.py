@@ -47,12 +47,13 @@ def train(config: TrainConfig, folder: str | Path, console: Console | None = Non
 
 @dataclass
 class Position:
-    """How far a run is: the epoch, the steps done in it, the steps done in all, and the seconds they took."""
+    """How far a run is: the epoch, the steps done in it and in all, the seconds they took, the last one's rate."""
 
     epoch: int = 0
     step: int = 0
     total: int = 0
     seconds: float = 0.0
+    rate: float = 0.0
 
 
 class Trainer:
@@ -64,7 +65,6 @@ class Trainer:
         self._data = self.feed.data.fingerprint()
         self.engine = build_engine(config, self.feed, team)
         self.position = Position()
-        self.rate = self._rate_here()
         self.running = Running(team.fabric.device)
         self.history: list[dict[str, float]] = []
         self._introduce()
@@ -104,10 +104,10 @@ class Trainer:
 
     def _step(self, batch: Batch) -> None:
         at, seed, rank = self.position, self.config.seed, self.team.rank
-        self.rate = self._rate_here()
+        at.rate = self._rate_here()
         seed_layers(seed, at.epoch, at.step, rank)
         sums = self.engine.step(
-            batch, self.rate, at.total + 1, lambda part: step_generator(seed, at.epoch, at.step, rank, part)
+            batch, at.rate, at.total + 1, lambda part: step_generator(seed, at.epoch, at.step, rank, part)
         )
         self.running.add(sums)
         self.pace.count(len(batch.images) * self.team.size)
@@ -121,7 +121,7 @@ class Trainer:
     def _between_steps(self) -> None:
         """Log, show, heed signals and save, each when it is due."""
         if self.position.total % self.config.machine.log_steps == 0:
-            values = {**self._training_so_far(), "lr": self.rate, "images_per_second": self.pace.rate}
+            values = {**self._training_so_far(), "lr": self.position.rate, "images_per_second": self.pace.rate}
             self.log.write("step", self.position.total, values)
         if self.console.is_due():
             self.console.draw(self._bar())
@@ -136,7 +136,7 @@ class Trainer:
     def _end_epoch(self) -> None:
         """Evaluate, and only then count the epoch as done."""
         at = self.position
-        metrics = {"epoch": at.epoch + 1, "lr": self.rate, "images_per_second": self.pace.rate}
+        metrics = {"epoch": at.epoch + 1, "lr": at.rate, "images_per_second": self.pace.rate}
         metrics |= {f"train_{name}": value for name, value in self._training_so_far().items()}
         metrics |= self._evaluate("test", self.engine.net)
         if self.engine.ema_net is not None:
