@@ -44,8 +44,8 @@ def power_of_two(number: int) -> int:
 
 
 def require_solved(solved_B: Tensor, name: str) -> None:
-    """Assert, on the device, that a kernel came to an end for every image (B,)."""
+    """Assert, on the device, that a kernel came to an end for every image: (B,), 0 where it did not."""
     require(
-        solved_B > 0,
+        solved_B,
         lambda: f"{name} did not end within its steps on some image: pass a problem that `solve_{name}` accepts",
     )

@@ -3,6 +3,7 @@
 from torch import Tensor
 
 from ..operators import define
+from . import gpu
 from .problem import unsolved
 
 
@@ -13,4 +14,10 @@ def _on_cpu(steps: Tensor, down: Tensor, across: Tensor) -> Tensor:
     return solve_in_groups(solve_groups, steps, down, across)
 
 
-solve_exact = define("mask_exact(Tensor steps, Tensor down, Tensor across) -> Tensor", _on_cpu, unsolved)
+def _on_cuda(steps: Tensor, down: Tensor, across: Tensor) -> Tensor:
+    if steps.shape[1] * steps.shape[2] > gpu.CELLS:
+        return NotImplemented
+    return gpu.solve_on_gpu(steps, down, across)
+
+
+solve_exact = define("mask_exact(Tensor steps, Tensor down, Tensor across) -> Tensor", _on_cpu, unsolved, _on_cuda)
