@@ -1,0 +1,430 @@
+"""What `gpu_check.py` checks and times, part by part; each part stands alone and gives rows."""
+
+import contextlib
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from functools import partial
+from typing import Any
+
+import gpu_reference as reference
+import torch
+import torch.nn.functional as F
+from gpu_timing import Function, captured, device_times, finish, loop_times, waits
+from report import Row
+from torch import Tensor
+
+from puzzlemix import Draw, PuzzleMix, PuzzleMixConfig, drop_in, puzzle_mix
+from puzzlemix.bench.mixing import Scenery, mix
+from puzzlemix.core import blend as blending
+from puzzlemix.core.blend import blend
+from puzzlemix.core.mask import MaskProblem, solve_mask
+from puzzlemix.core.mask import gpu as mask_gpu
+from puzzlemix.core.transport import TransportProblem, exact, paper, solve_transport
+from puzzlemix.models import build_model
+
+US, MS, SHARE = "us", "ms", "% of a step"
+SCALE = {US: 1e6, MS: 1e3}
+MODELS = {"WRN-28-10": ("wrn28_10", {}), "PreActResNet-18": ("preact_resnet18", {})}
+TINY_MODELS = {"WRN-28-10": ("wrn10_1", {}), "PreActResNet-18": ("preact_resnet18", {"width": 4})}
+EXACT_LIMIT, REUSED_LIMIT, MIX_LIMIT = 1.70, 1.10, 1.5
+
+
+class NeedsGpu(Exception):
+    """A part that means nothing on the CPU."""
+
+
+@dataclass(frozen=True)
+class Bench:
+    """Where to measure, on what, and whether only to show that everything runs."""
+
+    device: torch.device
+    given: dict[str, Any]
+    tiny: bool
+
+    def scenes(self, count: int) -> Scenery:
+        """So many pictures, the same ones over and over, each with a partner among its own."""
+        few = Scenery(**self.given["scenes"])
+        times = -(-count // len(few.partner))
+        partner = torch.cat([few.partner + turn * len(few.partner) for turn in range(times)])[:count]
+        images, saliency = (part.repeat(times, *[1] * (part.dim() - 1))[:count] for part in few[:2])
+        return Scenery(*(part.to(self.device) for part in (images, saliency, partner.clamp(max=count - 1))))
+
+    @property
+    def batches(self) -> tuple[int, int]:
+        """The usual batch, and a large one."""
+        return (4, 8) if self.tiny else (128, 1024)
+
+    @property
+    def grids(self) -> tuple[int, ...]:
+        """The grids that are timed, the most important one first."""
+        return (4, 2) if self.tiny else (16, 8, 4, 2, 32)
+
+    def compiled(self, function: Callable) -> Callable:
+        """By torch.compile, in one graph."""
+        return torch.compile(function, fullgraph=True, backend="eager" if self.tiny else "inductor")
+
+    def needs_gpu(self) -> None:
+        """Raise where there is none."""
+        if self.device.type != "cuda":
+            raise NeedsGpu("needs a GPU")
+
+
+# ---- is it right? ------------------------------------------------------------------------------------------------
+
+
+def masks_right(bench: Bench) -> Iterator[Row]:
+    """The same labels as the CPU's, problem by problem."""
+    yield from _compared_masks(bench, "masks")
+
+
+def hostile_masks(bench: Bench) -> Iterator[Row]:
+    """Energies made to take long: solved alike, or given up."""
+    yield from _compared_masks(bench, "hostile")
+
+
+def _compared_masks(bench: Bench, kind: str) -> Iterator[Row]:
+    for case in bench.given[kind]:
+        problem = MaskProblem(*(part.to(bench.device) for part in case["problem"]))
+        found = solve_mask(problem).cpu()
+        wrong = (found != case["labels"]).flatten(1).any(1)
+        yield _count("masks unlike the CPU's", case["name"], wrong, "masks")
+
+
+def plans_right(bench: Bench) -> Iterator[Row]:
+    """The CPU's plans where there is one answer, the least cost where there are several."""
+    for case in bench.given["plans"]:
+        here = TransportProblem(*case["problem"])
+        there = here._replace(gain_BN=here.gain_BN.to(bench.device), level_BN=here.level_BN.to(bench.device))
+        wrong = (solve_transport(there).cpu() != case["paper"]).any(1)
+        yield _count("plans unlike the CPU's", case["name"], wrong, "plans")
+        found = solve_transport(there, "exact").cpu()
+        cells = torch.arange(found.shape[1])
+        wrong = (here.evaluate(found) != case["exact cost"]) | (found.sort(1).values != cells).any(1)
+        yield _count("exact plans that are none", case["name"], wrong, "plans")
+
+
+def blends_right(bench: Bench) -> Iterator[Row]:
+    """Every pixel beside plain tensor operations in float64."""
+    for dtype in (torch.float32, torch.float16, torch.bfloat16, torch.float64):
+        for layout in (torch.contiguous_format, torch.channels_last):
+            for size, grid, tile in (
+                ((32, 32), (8, 8), (4, 4)),
+                ((33, 31), (7, 4), (5, 8)),
+                ((1, 100), (1, 13), (1, 8)),
+            ):
+                given = _blend_case(bench, size, grid, dtype)
+                images = [part.to(memory_format=layout) for part in given[:2]]
+                found = blend(*images, *given[2:], tile=tile).double()
+                exact_images = [part.double() for part in images]
+                expected = blend(
+                    *(part.requires_grad_() for part in exact_images), *given[2:], tile=tile
+                ).detach()  # the plain version
+                apart = float((found - expected).abs().max()) / torch.finfo(dtype).eps
+                name = f"{dtype}, {'x'.join(map(str, size))}, {str(layout).removeprefix('torch.')}"
+                yield Row("blend", f"{name}, largest error", "eps", apart, judge="value", goal=4)
+
+
+def _blend_case(bench: Bench, size: tuple[int, int], grid: tuple[int, int], dtype: torch.dtype) -> list[Tensor]:
+    generator = torch.Generator().manual_seed(0)
+    count, cells = bench.batches[0], grid[0] * grid[1]
+    images = [torch.rand(count, 3, *size, generator=generator).to(dtype) for _ in range(2)]
+    weight = torch.randint(0, 3, (count, *grid), generator=generator) / 2
+    plans = [torch.stack([torch.randperm(cells, generator=generator) for _ in range(count)]) for _ in range(2)]
+    return [part.to(bench.device) for part in (*images, torch.randperm(count, generator=generator), weight, *plans)]
+
+
+def mixes_right(bench: Bench) -> Iterator[Row]:
+    """The CPU's mixed images. Energies are rounded differently there, so a mask in a hundred may differ by a tie."""
+    for case in bench.given["mixes"]:
+        given = {name: part.to(bench.device) for name, part in case["given"].items()}
+        config = PuzzleMixConfig(**case["options"])
+        mixed = puzzle_mix(**given, lam=0.4, grid=case["grid"], config=config)
+        other = (mixed.mask.cpu() != case["mask"]).flatten(1).any(1)
+        share = 100 * float(other.float().mean())
+        yield Row("mix", f"{case['name']}, masks that differ", "%", share, judge="value", goal=1)
+        apart = (mixed.images.cpu() - case["mixed"]).abs().flatten(1).amax(1)[~other]
+        yield Row(
+            "mix", f"{case['name']}, largest error of the others", "", float(apart.max()), judge="value", goal=1e-5
+        )
+
+
+def _count(part: str, case: str, wrong: Tensor, unit: str) -> Row:
+    return Row(part, case, f"{unit} of {len(wrong)}", float(wrong.sum()), judge="value", goal=0)
+
+
+# ---- how long does it take? --------------------------------------------------------------------------------------
+
+
+def times_usual(bench: Bench) -> Iterator[Row]:
+    """The parts of a mix and all of it, for the usual batch."""
+    for side in bench.grids:
+        yield from _times_of(bench, bench.batches[0], side)
+
+
+def times_large(bench: Bench) -> Iterator[Row]:
+    """The same for many images."""
+    for side in bench.grids:
+        yield from _times_of(bench, bench.batches[1], side)
+
+
+def _times_of(bench: Bench, count: int, side: int) -> Iterator[Row]:
+    batch = bench.scenes(count)
+    judged = count == 128 and side == 16
+    name = f"{count} images, {side}x{side}"
+    functions = _pieces(batch, side)
+    times = device_times(functions, bench.device)
+    goals = {"mask": 200.0, "plans of both images": 100.0} if judged else {}
+    for piece, seconds in times.items():
+        yield Row(piece, name, US, 1e6 * seconds, judge="value", goal=goals.get(piece))
+    whole = partial(mix, batch, side)
+    yield Row("whole mix, device", name, US, 1e6 * device_times({"mix": whole}, bench.device, 3)["mix"], judge="value")
+    yield Row("whole mix, eager", name, US, 1e6 * loop_times({"mix": whole}, bench.device)["mix"], judge="value")
+
+
+def _pieces(batch: Scenery, side: int) -> dict[str, Function]:
+    problem = reference.mask_of(batch, side)
+    labels = solve_mask(problem, check=False)
+    plans = reference.plans_of(batch, side, labels)
+    sources = solve_transport(plans, check=False).unflatten(0, (2, -1))
+    tile = batch.images.shape[2] // side, batch.images.shape[3] // side
+    weight = 1 - labels.float() / 2
+    return {
+        "mask": lambda: solve_mask(problem, check=False),
+        "plans of both images": lambda: solve_transport(plans, check=False),
+        "exact plans of both images": lambda: solve_transport(plans, "exact", check=False),
+        "blend": lambda: blend(batch.images, batch.images, batch.partner, weight, *sources, tile=tile),
+    }
+
+
+def images_of_224(bench: Bench) -> Iterator[Row]:
+    """Blend and mix of large images, beside plain mixup."""
+    side = 32 if bench.tiny else 224
+    for dtype in (torch.float32, torch.bfloat16):
+        few = bench.scenes(bench.batches[0])
+        large = F.interpolate(few.images, size=(side, side)).to(dtype)
+        maps = F.interpolate(few.saliency[:, None], size=(side, side))[:, 0]
+        batch = few._replace(images=large, saliency=maps)
+        half = torch.full((), 0.5, dtype=dtype, device=bench.device)
+        functions = {
+            "blend": _pieces(batch._replace(images=large.float()), 4 if bench.tiny else 16)["blend"],
+            "whole mix": partial(mix, batch, 4 if bench.tiny else 16),
+            "plain mixup": lambda images=large, partner=few.partner, half=half: torch.lerp(
+                images, images[partner], half
+            ),
+        }
+        times = device_times(functions, bench.device, 3)
+        for name in ("blend", "whole mix"):
+            peers = {"plain mixup": 1e6 * times["plain mixup"]}
+            yield Row(
+                name, f"{len(large)} images of {side}x{side}, {dtype}", US, 1e6 * times[name], peers, judge="time"
+            )
+
+
+def variants(bench: Bench) -> Iterator[Row]:
+    """The kernels with other numbers of warps, lanes and steps."""
+    bench.needs_gpu()
+    for count, side in ((128, 16), (128, 32), (1024, 16)):
+        name = f"{count} images, {side}x{side}"
+        batch = bench.scenes(count)
+        problem = reference.mask_of(batch, side)
+        for launched in mask_gpu.variants(side * side):
+            if (side == 16 and count == 128) or (launched.pushes, launched.relaxations) == (8, 2):
+                solve = partial(mask_gpu.solve_on_gpu, *problem, launched)
+                yield _variant(
+                    bench, f"mask, {name}", ", ".join(f"{n} {of}" for of, n in asdict(launched).items()), solve
+                )
+        functions = _pieces(batch, side)
+        for piece, setting, changed in _settings():
+            with changed:
+                yield _variant(bench, f"{piece}, {name}", setting, functions[piece])
+
+
+def _variant(bench: Bench, part: str, setting: str, function: Function) -> Row:
+    return Row(part, setting, US, 1e6 * device_times({"it": function}, bench.device)["it"], judge="value")
+
+
+def _settings() -> Iterator[tuple[str, str, contextlib.AbstractContextManager]]:
+    """Of the other kernels: which one, in words, and what makes it so."""
+    for lanes in (32, 64, 128):
+        yield "exact plans of both images", f"{lanes} lanes per warp", _set(exact, "LANES_PER_WARP", lanes)
+        yield "plans of both images", f"at most {lanes} lanes", _set(paper, "MOST_LANES", lanes)
+    for patch in ((4, 32), (8, 32), (32, 32)):
+        yield "blend", f"patches of {patch[0]}x{patch[1]}", _set(blending, "PATCH", patch)
+
+
+@contextlib.contextmanager
+def _set(module: Any, name: str, value: Any) -> Iterator[None]:
+    """Give a module's variable another value for a while."""
+    before = getattr(module, name)
+    setattr(module, name, value)
+    try:
+        yield
+    finally:
+        setattr(module, name, before)
+
+
+def kernels(bench: Bench) -> Iterator[Row]:
+    """What a mix at the finest of the paper's grids spends its time on, kernel by kernel."""
+    bench.needs_gpu()
+    batch = bench.scenes(128)
+    mix(batch, 16)
+    activities = [torch.profiler.ProfilerActivity.CUDA]
+    with torch.profiler.profile(activities=activities) as profile:
+        for _ in range(10):
+            mix(batch, 16)
+        finish(bench.device)
+    events = sorted(profile.key_averages(), key=lambda event: -event.self_device_time_total)
+    yield Row("kernels of a mix", "how many", "", sum(event.count for event in events) / 10, judge="value")
+    for event in events[:20]:
+        yield Row("kernels of a mix", event.key[:60], US, event.self_device_time_total / 10, judge="value")
+
+
+# ---- does the host wait? -----------------------------------------------------------------------------------------
+
+
+def host_waits(bench: Bench) -> Iterator[Row]:
+    """How often the host waits for the device in a mix and in a training step; it must not."""
+    bench.needs_gpu()
+    batch = bench.scenes(128)
+    cases: dict[str, Function] = {
+        "mix": partial(mix, batch, 16),
+        "mix of normalised images": partial(_mix_of, batch, mean=[0.5] * 3, std=[0.25] * 3),
+        "mix with exact plans": partial(_mix_of, batch, config=PuzzleMixConfig(transport="exact")),
+        "mix with finer blocks": partial(_mix_of, batch, grid=4, config=PuzzleMixConfig(transport_block=4)),
+        "mix with padding": partial(_mix_of, batch, grid=7),
+    }
+    trainer = Trainer(bench, "PreActResNet-18")
+    cases |= {f"training step, {name}": step for name, step in trainer.steps().items()}
+    if len(waits(lambda: batch.partner.max().item())) != 1:
+        raise RuntimeError("reading a number was not counted as waiting: torch counts otherwise here")
+    for name, function in cases.items():
+        found = waits(function)
+        case = f"{name} ({', '.join(sorted(set(found)))})" if found else name
+        yield Row("host waits", case, "times", len(found), judge="value", goal=0)
+
+
+def _mix_of(batch: Scenery, grid: int = 16, **options: Any) -> Tensor:
+    return puzzle_mix(batch.images, batch.saliency, index=batch.partner, lam=0.5, grid=grid, **options).images
+
+
+# ---- training steps ----------------------------------------------------------------------------------------------
+
+
+class Trainer:
+    """A network in bf16 with an optimiser and a batch; the learning rate is 0, so that all steps are alike."""
+
+    def __init__(self, bench: Bench, name: str, compiled: bool = False):
+        model_name, options = (TINY_MODELS if bench.tiny else MODELS)[name]
+        model = build_model(model_name, 100, seed=0, **options).to(bench.device, memory_format=torch.channels_last)  # pyright: ignore[reportCallIssue]
+        self.model: Callable[[Tensor], Tensor] = bench.compiled(model) if compiled else model
+        self.device = bench.device
+        torch.backends.cudnn.benchmark = True
+        self.optimiser = torch.optim.SGD(model.parameters(), lr=0.0, momentum=0.9, nesterov=True, weight_decay=1e-4)
+        self.batch = bench.scenes(bench.batches[0])
+        self.images = self.batch.images.contiguous(memory_format=torch.channels_last)
+        self.labels = torch.arange(len(self.images), device=bench.device) % 100
+        self.draw = Draw(self.batch.partner, 0.5, 4 if bench.tiny else 16)
+        self.mixup = PuzzleMix(self.model, 100, precision=torch.bfloat16)
+        self.samples = torch.arange(len(self.images))
+
+    def steps(self) -> dict[str, Function]:
+        """Steps that differ in how the batch comes about."""
+        kept = PuzzleMix(self.model, 100, precision=torch.bfloat16, refresh=2**30)
+
+        def reused() -> None:
+            self.learn(*kept(self.images, self.labels, samples=self.samples, draw=self.draw))
+
+        return self.graph_steps() | {"saliency remembered": reused}
+
+    def graph_steps(self) -> dict[str, Function]:
+        """Those of them that never look at a number on the host, so that a CUDA graph can hold them."""
+        maps = self.batch.saliency
+        return {
+            "vanilla": lambda: self.learn(self.images, self.labels),
+            "exact saliency": lambda: self.learn(*self.mixup(self.images, self.labels, draw=self.draw)),
+            "saliency given": lambda: self.learn(*self.mixup(self.images, self.labels, draw=self.draw, saliency=maps)),
+        }
+
+    def learn(self, images: Tensor, targets: Tensor) -> None:
+        """One step of SGD."""
+        self.optimiser.zero_grad()
+        with torch.autocast(self.device.type, torch.bfloat16):
+            logits = self.model(images)
+        F.cross_entropy(logits.float(), targets).backward()
+        self.optimiser.step()
+
+
+def steps(bench: Bench, name: str, compiled: bool) -> Iterator[Row]:
+    """Step ratios of one network, launched one by one and from CUDA graphs."""
+    with _set(drop_in, "puzzle_mix", bench.compiled(puzzle_mix) if compiled else puzzle_mix):
+        trainer = Trainer(bench, name, compiled)
+        how = "compiled" if compiled else "eager"
+        yield from _ratios(name, how, loop_times(trainer.steps(), bench.device, 1.0))
+        if bench.device.type == "cuda":
+            graphs = {case: captured(step) for case, step in trainer.graph_steps().items()}
+            times = loop_times(graphs, bench.device, 1.0)
+            yield from _ratios(name, f"{how}, CUDA graph", times)
+            yield _share_of_mix(bench, name, how, trainer, times["vanilla"])
+
+
+def _ratios(name: str, how: str, times: dict[str, float]) -> Iterator[Row]:
+    vanilla = times.pop("vanilla")
+    yield Row(f"step of {name}", f"{how}, vanilla", MS, 1e3 * vanilla, judge="value")
+    for case, seconds in times.items():
+        goal = EXACT_LIMIT if case == "exact saliency" else REUSED_LIMIT
+        peers = {"vanilla": 1e3 * vanilla}
+        yield Row(f"step of {name}", f"{how}, {case}", MS, 1e3 * seconds, peers, judge="time", goal=goal)
+
+
+def _share_of_mix(bench: Bench, name: str, how: str, trainer: Trainer, step: float) -> Row:
+    """The mix of the step's own images, of which the device's time counts."""
+    batch = trainer.batch._replace(images=trainer.images)
+    whole = partial(_drop_in_mix, batch, trainer.draw.grid)
+    share = 100 * device_times({"mix": whole}, bench.device, 3)["mix"] / step
+    goal = MIX_LIMIT if name == "WRN-28-10" else None
+    return Row("whole mix", f"{how}, of a {name} step", SHARE, share, judge="value", goal=goal)
+
+
+def _drop_in_mix(batch: Scenery, grid: Any) -> Tensor:
+    """By whatever the drop-in uses, compiled or not."""
+    return drop_in.puzzle_mix(batch.images, batch.saliency, index=batch.partner, lam=0.5, grid=grid).images
+
+
+def compiled_mix(bench: Bench) -> Iterator[Row]:
+    """The whole mix as one compiled graph."""
+    batch = bench.scenes(bench.batches[0])
+    side = bench.grids[0]
+    compiled = bench.compiled(partial(puzzle_mix, grid=side))
+
+    def call() -> Any:
+        return compiled(batch.images, batch.saliency, index=batch.partner, lam=0.5)
+
+    plain = puzzle_mix(batch.images, batch.saliency, index=batch.partner, lam=0.5, grid=side)
+    other = (call().mask != plain.mask).flatten(1).any(1)
+    yield Row("compiled mix", "masks that differ", "%", 100 * float(other.float().mean()), judge="value", goal=1)
+    name = f"{len(batch.images)} images, {side}x{side}"
+    yield Row(
+        "compiled mix, device", name, US, 1e6 * device_times({"mix": call}, bench.device, 3)["mix"], judge="value"
+    )
+    yield Row("compiled mix, launched", name, US, 1e6 * loop_times({"mix": call}, bench.device)["mix"], judge="value")
+
+
+# name -> (the part, how many seconds it takes at most); the most telling ones first, for when time runs out
+PARTS: dict[str, tuple[Callable[[Bench], Iterator[Row]], float]] = {
+    "masks": (masks_right, 90),
+    "plans": (plans_right, 90),
+    "blends": (blends_right, 60),
+    "mixes": (mixes_right, 60),
+    "times": (times_usual, 60),
+    "waits": (host_waits, 60),
+    "wide": (partial(steps, name="WRN-28-10", compiled=False), 60),
+    "preact": (partial(steps, name="PreActResNet-18", compiled=False), 60),
+    "compiled mix": (compiled_mix, 90),
+    "kernels": (kernels, 30),
+    "variants": (variants, 60),
+    "compiled wide": (partial(steps, name="WRN-28-10", compiled=True), 150),
+    "compiled preact": (partial(steps, name="PreActResNet-18", compiled=True), 120),
+    "large images": (images_of_224, 30),
+    "large batch": (times_large, 40),
+    "hostile": (hostile_masks, 30),
+}
