@@ -1,12 +1,13 @@
 """What the page asks for, answered as plain values: no word of HTTP here."""
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
 from threading import Lock
 from typing import Any
 
+import torch
 from torch import Tensor
 
 from .. import __version__
@@ -45,8 +46,8 @@ _SIGNS = {"lam": "λ", "beta": "β", "gamma": "γ"}  # noqa: RUF001
 class MixRequest:
     """Which pictures, by which saliency, with which settings."""
 
-    first: str
-    second: str
+    first: str = drawn_key(GALLERY[0])
+    second: str = drawn_key(GALLERY[1])
     source: SourceRequest = field(default_factory=SourceRequest)
     settings: Settings = field(default_factory=Settings)
 
@@ -194,8 +195,11 @@ class Explorer:
         return _Read(request, (first, second), Pair.of(first, second, maps), used, source.words, waiting)
 
     def _map(self, session: Session, picture: Picture, used: SourceRequest, source: Saliency) -> Tensor:
-        key: tuple[str, Hashable] = (picture.key, used)
-        return session.maps.get_or_make(key, lambda: source.maps(picture.pixels[None])[0])
+        def make() -> Tensor:
+            found = source.maps(picture.pixels[None])[0]
+            return found if found.max() > 0 else torch.ones_like(found)  # a plain picture
+
+        return session.maps.get_or_make((picture.key, used), make)
 
     def _overlays(self, session: Session, read: _Read, example: Example) -> dict[str, str]:
         """Both pictures with their saliency, which stay while the settings change."""

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..data import DataSet, load_data
+from ..data import DATA_SETS, DataSet, load_data
 from ..showing import decode_picture, drawn_pictures, sampled_pictures
 
 # samples in which the object is easy to make out, of many classes
@@ -76,7 +76,7 @@ def safe_name(name: str) -> str:
 class BatchRequest:
     """Which pictures of which data set: its name or path, which batch, and whether to fetch a set that is missing."""
 
-    name: str
+    name: str = ""
     batch: int = 0
     download: bool = False
 
@@ -90,10 +90,11 @@ class BatchRequest:
 def data_batch(request: BatchRequest, root: Path, size: int) -> list[Picture]:
     """A batch of test images of a data set, in an order that is mixed but always the same."""
     name = request.name.strip()
-    data = _load(name, root, request.download)
+    cut = None if name in DATA_SETS else size  # files may have any size, published sets have their own
+    data = _load(name, root, request.download, cut)
     samples = _samples(len(data.test), request.batch)
     images, names = sampled_pictures(data, samples, size)
-    source = f"load_data({name!r}, root={str(root)!r})"
+    source = f"load_data({name!r}, root={str(root)!r}{'' if cut is None else f', size={cut}'})"
     return [
         Picture(_new_key(), called, _bytes(_coloured(image)), f"sampled_pictures({source}, [{sample}], {size})")
         for image, called, sample in zip(images, names, samples, strict=True)
@@ -101,8 +102,8 @@ def data_batch(request: BatchRequest, root: Path, size: int) -> list[Picture]:
 
 
 @functools.lru_cache(maxsize=1)
-def _load(name: str, root: Path, download: bool) -> DataSet:
-    return load_data(name, root=root, download=download)
+def _load(name: str, root: Path, download: bool, size: int | None) -> DataSet:
+    return load_data(name, root=root, download=download, size=size)
 
 
 def _samples(count: int, batch: int) -> list[int]:

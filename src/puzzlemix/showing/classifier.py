@@ -16,11 +16,11 @@ from ..models import Normalized, load_weights, save_weights
 from .saliency import Saliency, network_saliency
 
 SIZE = 48
-_FILE = "puzzlemix-small-classifier-1.safetensors"  # counted up when anything below changes
+FILE = "puzzlemix-small-classifier-1.safetensors"  # counted up when anything below changes
 _WIDTH = 12
 _IMAGES, _EPOCHS, _BATCH = 4000, 8, 50
 _RATE, _DECAY, _WARM = 0.01, 0.02, 0.25
-_MEAN, _STD = 0.42, 0.2
+_MEAN, _STD = (0.42,) * 3, (0.2,) * 3
 _WORDS = "the gradient of a small classifier, trained on drawn objects"
 
 
@@ -29,7 +29,7 @@ def small_classifier(folder: str | Path | None = None) -> Saliency:
 
     folder: where its weights are kept, by default where torch keeps weights.
     """
-    path = (Path(torch.hub.get_dir()) / "checkpoints" if folder is None else Path(folder)) / _FILE
+    path = (Path(torch.hub.get_dir()) / "checkpoints" if folder is None else Path(folder)) / FILE
     model = build_classifier()
     try:
         load_weights(model, path)

@@ -9,7 +9,7 @@ export async function ask(path, values = {}, body = JSON.stringify(values)) {
   }
   if (reply.headers.get("Content-Type") === "image/png" && reply.ok) return reply.blob();
   const answer = await reply.json();
-  if (!reply.ok) throw new Error(sentence(answer.error));
+  if (!reply.ok) throw new Error(answer.error);
   return answer;
 }
 
@@ -44,5 +44,3 @@ export function save(blob, name) {
   link.click();
   setTimeout(() => URL.revokeObjectURL(link.href), 1000);
 }
-
-const sentence = (words) => words.charAt(0).toUpperCase() + words.slice(1);

@@ -26,7 +26,7 @@ function point(holder, event) {
   if (row < 0 || col < 0 || row >= rows || col >= cols) return lead(null);
   const here = row * cols + col;
   const panel = holder.querySelector("img").dataset.panel;
-  lead(panel.endsWith("_saliency") ? answer.cells[panel.split("_")[0]].source.indexOf(here) : here);
+  lead(panel.endsWith("_saliency") ? sideOf(panel).source.indexOf(here) : here);
 }
 
 function follow(event) {
@@ -45,14 +45,17 @@ function lead(where) {
   for (const mark of document.querySelectorAll(".cell")) mark.remove();
   if (where === null) return;
   for (const holder of document.querySelectorAll(".cells")) {
-    const panel = holder.querySelector("img").dataset.panel, side = answer.cells[panel.split("_")[0]];
-    const origin = side?.source[where] ?? where;
+    const panel = holder.querySelector("img").dataset.panel;
+    const origin = sideOf(panel)?.source[where] ?? where;
     if (panel.endsWith("_saliency")) mark(holder, origin);
     else mark(holder, where);
     if (panel.endsWith("_moves") && origin !== where) mark(holder, origin, "origin");
   }
   byId("readout").textContent = tell(where);
 }
+
+// What became of the one picture that a panel shows; nothing for panels of both.
+const sideOf = (panel) => ({ first: answer.cells.first, second: answer.cells.second })[panel.split("_")[0]];
 
 function mark(holder, where, kind = "") {
   const { cols, down, across } = answer.cells;

@@ -46,6 +46,7 @@ async function refresh() {
   markRows(readSettings());
   if (running) return;
   running = true;
+  byId("stage").dataset.asking = "";
   const busy = setTimeout(() => byId("stage").classList.add("busy"), 1000);
   while (answered < wanted) {
     const turn = wanted;
@@ -55,6 +56,7 @@ async function refresh() {
   clearTimeout(busy);
   byId("stage").classList.remove("busy");
   running = false;
+  delete byId("stage").dataset.asking;
   rowsTimer = setTimeout(refreshRows, ROWS_AFTER);
 }
 
