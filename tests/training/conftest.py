@@ -1,5 +1,6 @@
 import json
 import os
+import socket
 import subprocess
 import sys
 from dataclasses import replace
@@ -87,6 +88,18 @@ def trained(tmp_path, weights_of):
     return run
 
 
+def torchrun(rank, size):
+    """What torchrun tells a process of a single machine."""
+    told = {"RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": size, "LOCAL_WORLD_SIZE": size, "GROUP_RANK": 0}
+    return {name: str(value) for name, value in told.items()} | {"TORCHELASTIC_RUN_ID": "test"}
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
 class Warm:
     """Starts training runs as processes of their own, out of one that has done all the importing."""
 
@@ -102,15 +115,35 @@ class Warm:
         self._process.stdin.flush()
         return json.loads(self._process.stdout.readline())
 
-    def start(self, config, folder, *, output=os.devnull, environment=None, kill_at_write=None):
-        """Start `train`; its process id. kill_at_write: the checkpoint in whose writing SIGKILL comes."""
+    def start(self, config, folder, *, job="train", output=os.devnull, environment=None, kill_at_write=None):
+        """Start one of the jobs; its process id. kill_at_write: the checkpoint in whose writing SIGKILL comes."""
         return self._order(
+            job=job,
             config=config.to_json(),
             folder=str(folder),
             output=str(output),
             environment=environment or {},
             kill_at_write=kill_at_write,
         )
+
+    def start_team(self, config, folder, *, job="train", size=2, environment=torchrun):
+        """Start processes that are to work together; what rank 1 says goes to `rank1.log` in the folder, and so on."""
+        folder.mkdir(exist_ok=True)
+        port = free_port()
+        return [
+            self.start(
+                config,
+                folder,
+                job=job,
+                output=folder / f"rank{rank}.log",
+                environment=environment(rank, size) | {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)},
+            )
+            for rank in range(size)
+        ]
+
+    def wait_all(self, pids):
+        """The exit codes of several."""
+        return [self.wait(pid) for pid in pids]
 
     def wait(self, pid):
         """The exit code, negative for a signal that ended the process."""

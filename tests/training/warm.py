@@ -1,4 +1,4 @@
-"""Reads orders, one JSON object a line, and forks a process for each run: none waits for imports."""
+"""Reads orders, one JSON object a line, and forks a process for each job: none waits for imports."""
 
 import itertools
 import json
@@ -7,8 +7,9 @@ import signal
 import sys
 import traceback
 
+import jobs
+
 from puzzlemix.training.config import TrainConfig
-from puzzlemix.training.loop import train
 from puzzlemix.training.stopping import Stopped
 
 
@@ -39,7 +40,7 @@ def run(order):
     if order["kill_at_write"] is not None:
         set_trap(order["kill_at_write"])
     try:
-        train(TrainConfig.from_json(order["config"]), order["folder"])
+        getattr(jobs, order["job"])(TrainConfig.from_json(order["config"]), order["folder"])
     except Stopped as stopped:
         return stopped.exit_code
     except BaseException:
