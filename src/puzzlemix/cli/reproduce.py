@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
+from ..experiments.figures import FIGURES, Source, make
 from ..experiments.recipes import TABLES, mini
 from ..experiments.run import Places, Planned, missing, passes, plan, results
 from ..experiments.tables import table_text
@@ -18,9 +19,11 @@ from .tables import aligned
 _IMAGES = {"cifar10": 50_000, "cifar100": 50_000, "tiny_imagenet": 100_000, "imagenet": 1_281_167}
 _ABOUT = """\
 Fill a table of the paper: train what is missing, go on where a run was cut off, and print the paper's errors and ours.
+Or draw a figure of it, with its numbers beside it.
 
 A run that has a record is not done again; a run that stands in several tables is done once. --scale mini trains a
-narrow network for 40 epochs on small images instead."""
+narrow network for 40 epochs on small images instead. Figures look at the test images of a finished run through its
+network: --network names its folder."""
 _EXAMPLES = """
 puzzlemix reproduce --list                           all tables, and what they cost
 puzzlemix reproduce table2 --root data --download    WRN-28-10 on CIFAR-100, as in the paper
@@ -28,6 +31,7 @@ puzzlemix reproduce table2 --show                    the table as far as it is
 puzzlemix reproduce mini --data cifar10 --seeds 3    all methods, small
 puzzlemix reproduce table3 --launcher ray --gpus 1   one run per GPU of a Ray cluster
 puzzlemix reproduce table3 --launcher slurm > job.sh
+puzzlemix reproduce figure-curves --network runs/RUN
 """
 
 
@@ -37,6 +41,8 @@ def run(arguments: list[str]) -> int:
     if asked.list:
         sys.stdout.write(_listing() + "\n")
         return 0
+    if asked.name in FIGURES:
+        return _draw(asked, machine)
     table, places = TABLES[asked.name], Places(asked.runs, asked.records)
     planned = plan(table, asked.seeds, _scale(asked), machine)
     if asked.launcher == "slurm" and asked.only is None:
@@ -55,12 +61,11 @@ def _read(arguments: list[str]) -> tuple[argparse.Namespace, MachineConfig]:
     parser = _parser()
     add_flags(parser, "machine", flags)
     asked = parser.read(arguments)
-    if not asked.list and asked.name not in TABLES:
-        raise UsageError(
-            f"there is no table {asked.name!r}: {nearest(asked.name, TABLES)}"
-            if asked.name
-            else f"say which table: {', '.join(TABLES)}"
-        )
+    known = (*TABLES, *FIGURES)
+    if not asked.list and not asked.name:
+        raise UsageError(f"say what: {', '.join(known)}")
+    if not asked.list and asked.name not in known:
+        raise UsageError(f"there is no {asked.name!r}: {nearest(asked.name, known)}")
     if asked.seeds < 1:
         raise UsageError(f"--seeds {asked.seeds}: pass at least 1")
     try:
@@ -72,7 +77,7 @@ def _read(arguments: list[str]) -> tuple[argparse.Namespace, MachineConfig]:
 def _parser() -> Parser:
     parser = Parser("reproduce", _ABOUT, _EXAMPLES)
     add = parser.add_argument
-    add("name", nargs="?", default="", metavar="TABLE", help=", ".join(TABLES))
+    add("name", nargs="?", default="", metavar="NAME", help=", ".join((*TABLES, *FIGURES)))
     add("--list", action="store_true", help="all tables, and what they cost")
     add("--show", action="store_true", help="train nothing: the table as far as it is")
     add("--scale", choices=("paper", "mini"), help="the paper's protocol, or a small one (paper; of mini: mini)")
@@ -84,7 +89,19 @@ def _parser() -> Parser:
     add("--launcher", choices=("here", "ray", "slurm"), default="here", help="who does the runs (here)")
     add("--cpus", type=float, default=1, metavar="X", help="with ray: CPUs of a run (1)")
     add("--gpus", type=float, default=0, metavar="X", help="with ray: GPUs of a run (0)")
+    group = parser.add_argument_group("figures")
+    group.add_argument("--network", type=Path, metavar="RUN", help="the folder of a finished run")
+    group.add_argument("--pairs", type=int, default=1000, metavar="N", help="how many pairs are measured (1000)")
+    group.add_argument("--trials", type=int, default=100, metavar="N", help="random costs of each size (100)")
+    group.add_argument("--out", type=Path, default=Path("figures"), metavar="FOLDER", help="where it goes (figures)")
     return parser
+
+
+def _draw(asked: argparse.Namespace, machine: MachineConfig) -> int:
+    source = Source(asked.network, machine, asked.pairs, asked.trials)
+    for path in make(asked.name, source, asked.out):
+        sys.stdout.write(f"{path}\n")
+    return 0
 
 
 def _scale(asked: argparse.Namespace):
@@ -130,7 +147,8 @@ def _listing() -> str:
         scale = partial(mini, data="cifar10") if name == "mini" else _as_it_is
         cost = _cost([scale(recipe()) for recipe in table.recipes.values()])
         rows.append((f"{name:12} {table.published.title}", str(len(table.recipes)), f"{cost:,.0f} million"))
-    return aligned(rows)
+    figures = [f"{name:18} {figure.title}" for name, figure in FIGURES.items()]
+    return "\n".join([aligned(rows), "", *figures])
 
 
 def _cost(configs: Sequence[TrainConfig]) -> float:

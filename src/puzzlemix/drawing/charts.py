@@ -1,0 +1,80 @@
+"""Small line charts side by side, with one legend for all of them."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from . import palette
+from .figures import new_figure
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_ASPECT, _LEGEND, _MARGIN, _BELOW, _ABOVE, _LEFT = 0.85, 0.3, 0.08, 0.45, 0.3, 0.5  # all but the first in inches
+COLOURS = (palette.FIRST, palette.SECOND, "#5B8C5A", "#8E6C8A", "#4F6D7A", "#B08D57", "#A0522D", "#2F4858")
+
+
+class Series(NamedTuple):
+    """Points of one name; the same name has the same colour in every chart."""
+
+    name: str
+    x: Sequence[float]
+    y: Sequence[float]
+
+
+class Chart(NamedTuple):
+    """One chart: what stands above and below it, its lines, and whether its axes are logarithmic."""
+
+    title: str
+    below: str
+    series: Sequence[Series]
+    log_x: bool = False
+    log_y: bool = False
+
+
+def draw_charts(charts: Sequence[Chart], *, width: float = 9.0, columns: int | None = None) -> "Figure":
+    """Draw charts in rows of `columns`, by default all in one row."""
+    if not charts or not all(chart.series for chart in charts):
+        raise ValueError(f"{len(charts)} charts, some without lines: pass at least one, with a line in each")
+    columns = columns or len(charts)
+    rows = -(-len(charts) // columns)
+    breadth = (width - columns * _LEFT - _MARGIN * (columns + 1)) / columns
+    height = breadth * _ASPECT
+    total = rows * (height + _ABOVE + _BELOW) + _LEGEND
+    figure = new_figure(width, total)
+    names = list(dict.fromkeys(series.name for chart in charts for series in chart.series))
+    colours = {name: COLOURS[place % len(COLOURS)] for place, name in enumerate(names)}
+    for place, chart in enumerate(charts):
+        row, column = divmod(place, columns)
+        left = column * (breadth + _LEFT + _MARGIN) + _LEFT
+        bottom = total - (row + 1) * (height + _ABOVE + _BELOW) + _BELOW
+        _draw_chart(figure.add_axes((left / width, bottom / total, breadth / width, height / total)), chart, colours)
+    _write_legend(figure, colours)
+    return figure
+
+
+def _draw_chart(axes: "Axes", chart: Chart, colours: dict[str, str]) -> None:
+    for series in chart.series:
+        marker = "o" if len(series.x) < 8 else ""
+        axes.plot(series.x, series.y, color=colours[series.name], linewidth=1.4, marker=marker, markersize=3)
+    if chart.log_x:
+        axes.set_xscale("log", base=2)
+    if chart.log_y:
+        axes.set_yscale("log")
+    axes.set_facecolor(palette.PAPER)
+    axes.set_title(chart.title, loc="left", **palette.text_style(palette.CAPTION_SIZE + 0.6))
+    axes.set_xlabel(chart.below, **palette.text_style(palette.CAPTION_SIZE, palette.MUTED))
+    axes.grid(visible=True, axis="y", color=palette.LINE, linewidth=0.5)
+    axes.set_axisbelow(True)
+    axes.tick_params(which="both", length=0, labelsize=palette.CAPTION_SIZE - 0.8, labelcolor=palette.MUTED)
+    for side, spine in axes.spines.items():
+        spine.set(visible=side == "bottom", color=palette.LINE, linewidth=0.8)
+
+
+def _write_legend(figure: "Figure", colours: dict[str, str]) -> None:
+    from matplotlib.lines import Line2D
+
+    lines = [Line2D([], [], color=colour, linewidth=1.6) for colour in colours.values()]
+    legend = figure.legend(lines, list(colours), loc="lower center", ncols=len(colours), frameon=False, fontsize=7.6)
+    for text in legend.get_texts():
+        text.set_color(palette.INK)

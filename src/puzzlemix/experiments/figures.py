@@ -1,0 +1,226 @@
+"""The paper's figures: measured, drawn, and kept as numbers beside the picture."""
+
+import csv
+import io
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import torch
+from torch import nn
+
+from ..core.params import PuzzleMixConfig
+from ..core.saliency import gradient_saliency, input_gradient
+from ..drawing import Cell, draw_grid, save_figure
+from ..drawing.charts import Chart, Series, draw_charts
+from ..models import Normalized
+from ..showing import Mixing, Pictures, mix_pictures
+from ..showing.runs import load_run
+from ..training.checkpoint import write_atomically
+from ..training.config import MachineConfig, TrainConfig
+from ..training.config import MachineConfig, TrainConfig
+from ..training.feed import Feed
+from . import assignment, convergence, lambda_curves
+from .lambda_curves import Pairs, Point
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Drawing
+
+_SMOOTHNESS = (0.0, 0.4, 0.8, 1.2, 2.4, 4.8)
+_SHOWN = 6
+
+
+@dataclass(frozen=True)
+class Source:
+    """What figures are made of: the network and the test images of a finished run, `pairs` of them; `trials` of costs."""
+
+    run: Path | None = None
+    machine: MachineConfig = field(default_factory=MachineConfig)
+    pairs: int = 1000
+    trials: int = 100
+    seed: int = 0
+
+    def __post_init__(self):
+        if self.pairs < 2 or self.trials < 1:
+            raise ValueError(f"pairs={self.pairs!r}, trials={self.trials!r}: pass at least 2 pairs and 1 trial")
+
+    @cached_property
+    def network(self) -> nn.Module:
+        """The run's network."""
+        return load_run(self._run()).model
+
+    @cached_property
+    def feed(self) -> Feed:
+        """The run's data, as it lies on this machine."""
+        return Feed(replace(TrainConfig.load(self._run()), machine=self.machine))
+
+    def _run(self) -> Path:
+        if self.run is None:
+            raise ValueError("this figure looks at images through a network: pass the folder of a finished run")
+        return self.run
+
+    def generator(self) -> torch.Generator:
+        """All randomness of a figure."""
+        return torch.Generator().manual_seed(self.seed)
+
+    def batches(self) -> Iterator[Pairs]:
+        """Test images, by chance, with partners of other classes."""
+        generator, test = self.generator(), self.feed.data.test
+        order = torch.randperm(len(test), generator=generator)[: self.pairs]
+        kept = torch.zeros(len(test), dtype=torch.bool)
+        kept[order] = True
+        for batch in self.feed.test():
+            assert batch.samples is not None
+            chosen = kept[batch.samples]
+            if int(chosen.sum()) > 1:
+                images, labels = batch.images[chosen], batch.labels[chosen]
+                partners = lambda_curves.different_pairs(labels, generator)
+                yield Pairs(images, labels, self._saliency(images, labels), partners)
+
+    def pictures(self, count: int) -> tuple[Pictures, torch.Tensor]:
+        """A few images with their names, and their saliency."""
+        pairs = next(self.batches())
+        names = tuple(self.feed.data.class_names[label] for label in pairs.labels[:count].tolist())
+        return Pictures(pairs.images[:count], names), pairs.saliency[:count]
+
+    def _saliency(self, images: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+        model = self.network
+        scale = model.std.flatten() if isinstance(model, Normalized) else None
+        return gradient_saliency(input_gradient(model, images, labels), scale)
+
+
+class Made(NamedTuple):
+    """A figure's numbers, a row of named values each (none where it shows images only), and the picture."""
+
+    rows: list[dict[str, Any]]
+    picture: "Drawing"
+
+
+class Figure(NamedTuple):
+    """What a figure shows, and how it is made."""
+
+    title: str
+    make: Callable[[Source], Made]
+
+
+def curves(source: Source) -> Made:
+    """The paper's five panels against lambda."""
+    points = lambda_curves.measure(source.network, source.batches(), source.generator())
+    panels = {
+        "saliency": "(a) mixed saliency",
+        "variation": "(b) total variation",
+        "loss": "(c) cross-entropy",
+        "top1": "(d) top-1 accuracy",
+        "top2": "(e) top-2 accuracy",
+    }
+    charts = [Chart(title, "lambda", _lines(points, name)) for name, title in panels.items()]
+    return Made([point._asdict() for point in points], draw_charts(charts))
+
+
+def _lines(points: Sequence[Point], measure: str) -> list[Series]:
+    """A line for each method, Puzzle Mix with its random grid."""
+    lines = []
+    for method in ("puzzle", "input_mixup", "manifold_mixup", "cutmix"):
+        grid = "random" if method == "puzzle" else ""
+        shown = [p for p in points if (p.method, p.grid) == (method, grid) and getattr(p, measure) is not None]
+        if shown:
+            lines.append(Series(method, [p.lam for p in shown], [getattr(p, measure) for p in shown]))
+    return lines
+
+
+def transport(source: Source) -> Made:
+    """Seconds and relative error of Algorithm 1 beside exact solvers, on random costs."""
+    rows = assignment.measure(source.trials, source.generator())
+    charts = []
+    for reading in assignment.READINGS:
+        shown = [row for row in rows if row.reading == reading]
+        cells = [row.cells for row in shown]
+        times = {name: [getattr(row, name) for row in shown] for name in ("paper", "exact", "scipy", "lap")}
+        series = [Series(_SOLVERS[name], cells, values) for name, values in times.items() if None not in values]
+        charts.append(Chart(f"seconds, s {reading}", "cells", series, log_x=True, log_y=True))
+    errors = [Series(f"relative error, s {reading}", *_error_line(rows, reading)) for reading in assignment.READINGS]
+    charts.append(Chart("relative error of Algorithm 1", "cells", errors, log_x=True))
+    return Made([row._asdict() for row in rows], draw_charts(charts))
+
+
+_SOLVERS = {"paper": "Algorithm 1", "exact": "exact, ours", "scipy": "exact, scipy", "lap": "exact, lap"}
+
+
+def _error_line(rows: Sequence[assignment.Timing], reading: str) -> tuple[list[float], list[float]]:
+    shown = [row for row in rows if row.reading == reading]
+    return [row.cells for row in shown], [row.error for row in shown]
+
+
+def cycles(source: Source) -> Made:
+    """How much further cycles of the alternating minimisation change."""
+    rows = convergence.measure(source.batches(), source.generator())
+    charts = [
+        Chart(f"% of {what} that change after cycle 1", "xi", _grid_lines(rows, what)) for what in ("images", "pixels")
+    ]
+    return Made([row._asdict() for row in rows], draw_charts(charts))
+
+
+def _grid_lines(rows: Sequence[convergence.Change], what: str) -> list[Series]:
+    """A line for each grid, in percent."""
+    lines = []
+    for grid in dict.fromkeys(row.grid for row in rows):
+        shown = [row for row in rows if row.grid == grid]
+        lines.append(Series(f"grid {grid}", [row.xi for row in shown], [100 * getattr(row, what) for row in shown]))
+    return lines
+
+
+def lambdas(source: Source) -> Made:
+    """Mixes of the same pairs with a growing share of the first image."""
+    return _rows_of_mixes(source, [(f"λ {k / 10:g}", Mixing(k / 10, 8)) for k in range(1, 10)])
+
+
+def smoothness(source: Source) -> Made:
+    """Mixes of the same pairs with growing smoothness."""
+    config = PuzzleMixConfig(transport=None)
+    mixings = [(f"β {beta:g}", Mixing(0.5, 16, replace(config, beta=beta))) for beta in _SMOOTHNESS]
+    return _rows_of_mixes(source, mixings)
+
+
+def samples(source: Source) -> Made:
+    """Pairs and their mixes at every grid."""
+    return _rows_of_mixes(source, [(f"grid {grid}", Mixing(0.5, grid)) for grid in (2, 4, 8, 16)])
+
+
+def _rows_of_mixes(source: Source, mixings: Sequence[tuple[str, Mixing]]) -> Made:
+    """A row per pair: both images, then its mixes."""
+    pictures, saliency = source.pictures(2 * _SHOWN)
+    mixes = [mix_pictures(pictures, saliency, mixing) for _, mixing in mixings]
+    rows = []
+    for row in range(0, len(pictures.names) - 1, 2):
+        titles = ("second", *(title for title, _ in mixings), "first") if row == 0 else ("",) * (len(mixings) + 2)
+        panels = ("second", *["mixed"] * len(mixings), "first")
+        examples = [mixes[0].example(row), *(mix.example(row) for mix in mixes), mixes[0].example(row)]
+        rows.append([Cell(*cell) for cell in zip(examples, panels, titles, strict=True)])
+    return Made([], draw_grid(rows, captions=False))
+
+
+FIGURES = {
+    "figure-curves": Figure("mixed saliency, variation, loss and accuracies against lambda", curves),
+    "figure-transport": Figure("time and error of Algorithm 1 (figures 8 and 9)", transport),
+    "figure-convergence": Figure("what changes after the first cycle (Supplementary B.2)", cycles),
+    "figure-lambda": Figure("mixes with a growing share of the first image", lambdas),
+    "figure-smoothness": Figure("mixes with growing smoothness", smoothness),
+    "figure-samples": Figure("pairs and their mixes at every grid", samples),
+}
+
+
+def make(name: str, source: Source, folder: Path) -> list[Path]:
+    """Draw a figure as `folder/name.png`, with its numbers as `folder/name.csv` if it has any."""
+    made = FIGURES[name].make(source)
+    paths = [save_figure(made.picture, folder / f"{name}.png")]
+    if made.rows:
+        text = io.StringIO()
+        writer = csv.DictWriter(text, list(made.rows[0]), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(made.rows)
+        path = folder / f"{name}.csv"
+        write_atomically(path, text.getvalue().encode())
+        paths.append(path)
+    return paths

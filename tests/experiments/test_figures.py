@@ -1,0 +1,51 @@
+import csv
+from dataclasses import replace
+
+import pytest
+
+from puzzlemix.experiments.figures import FIGURES, Source, make
+from puzzlemix.experiments.recipes import CIFAR100_PREACT
+from puzzlemix.training.log import Quiet
+from puzzlemix.training.loop import train
+
+from .conftest import MACHINE, tiny
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("run")
+    train(replace(tiny(CIFAR100_PREACT.run("Vanilla")), machine=MACHINE), folder, Quiet())
+    return Source(folder, MACHINE, pairs=8, trials=1)
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_a_figure_is_a_picture_and_its_numbers(name, source, tmp_path):
+    from PIL import Image
+
+    picture, *numbers = make(name, source, tmp_path)
+    with Image.open(picture) as image:
+        assert image.width > 1000
+        assert len(image.convert("RGB").getcolors(2**24)) > 50
+    for path in numbers:
+        rows = list(csv.DictReader(path.read_text().splitlines()))
+        assert len(rows) >= 10
+        assert all(all(name for name in row) for row in rows)
+
+
+def test_pairs_are_as_many_as_asked_for_and_repeat(source):
+    first, second = list(source.batches()), list(source.batches())
+    assert sum(len(pairs.labels) for pairs in first) == 8
+    for one, other in zip(first, second, strict=True):
+        assert all((a == b).all() for a, b in zip(one, other, strict=True))
+        assert (one.labels != one.labels[one.partners]).any()
+
+
+def test_a_figure_of_images_needs_a_network(tmp_path):
+    with pytest.raises(ValueError, match="pass the folder of a finished run"):
+        make("figure-curves", Source(), tmp_path)
+
+
+@pytest.mark.parametrize("settings", [{"pairs": 1}, {"trials": 0}])
+def test_too_few_to_measure(settings):
+    with pytest.raises(ValueError, match="at least 2 pairs and 1 trial"):
+        Source(**settings)
