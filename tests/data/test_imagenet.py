@@ -2,6 +2,7 @@ import io
 
 import numpy as np
 import pytest
+import torch
 from scipy.io import savemat
 
 from puzzlemix.data import DataError, Loader, OnDisk, imagenet, load_data
@@ -114,6 +115,18 @@ def test_a_missing_class_is_refused(train, flat, write):
 def test_a_missing_set_is_said_with_the_commands(tmp_path):
     with pytest.raises(DataError, match=rf"imagenet is not in .*mkdir -p {tmp_path}/imagenet/train .*\$\{{t%\.tar\}}"):
         load_data("imagenet", root=tmp_path, download=True)
+
+
+def test_colours_are_changed_in_training_only(train, write, image):
+    val = {f"val/{w}/{w}.JPEG": shade(image, i) for i, w in enumerate(WNIDS)}
+    root = write({**train, **val})
+    plain, colour = (load_data(name, root=root, size=16) for name in ("imagenet", "imagenet_colour"))
+    assert (colour.spec.name, colour.spec.jitter, colour.spec.lighting) == ("imagenet_colour", 0.4, 0.1)
+    shown = [next(Loader(data.train).train(0, 12)) for data in (plain, colour)]
+    assert torch.equal(shown[0].samples, shown[1].samples)
+    assert ((shown[0].images - shown[1].images).abs().amax((1, 2, 3)) > 0.005).sum() > 9  # black may stay black
+    tested = [next(Loader(data.test).test(12)).images for data in (plain, colour)]
+    assert torch.equal(*tested)
 
 
 def test_it_is_read_in_batches(train, write, image):

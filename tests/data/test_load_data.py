@@ -12,7 +12,7 @@ from puzzlemix.data import DATA_SETS, DataError, load_data
         ("tiny-imagenet-200", "did you mean tiny_imagenet"),
         ("fashionmnist", "did you mean fashion_mnist"),
         ("sythetic", "did you mean synthetic"),
-        ("zzz", "the names are synthetic, cifar10, cifar100, fashion_mnist, tiny_imagenet, imagenet"),
+        ("zzz", "the names are synthetic, cifar10, cifar100, fashion_mnist, tiny_imagenet, imagenet, imagenet_colour"),
         ("no/such/folder", "no/such/folder does not exist: pass the path"),
         ("birds.zip", r"birds\.zip does not exist"),
     ],
@@ -24,7 +24,9 @@ def test_unknown_names_get_the_nearest_ones(name, message):
 
 @pytest.mark.parametrize("name", [name for name in DATA_SETS if name != "synthetic"])
 def test_missing_sets_say_what_was_expected_and_what_to_do(name, tmp_path):
-    with pytest.raises(DataError, match=rf"{name} is not in .*: found nothing; expected .*(curl -fL|tar -xf)"):
+    with pytest.raises(
+        DataError, match=rf"{name.removesuffix('_colour')} is not in .*: found nothing; expected .*(curl -fL|tar -xf)"
+    ):
         load_data(name, root=tmp_path)
 
 

@@ -22,6 +22,9 @@ def in_memory(count=100, seed=0):
         ({"mean": (0.5,)}, "one for each of 3 channels"),
         ({"std": (1.0,) * 4}, "one for each of 3 channels"),
         ({"resize": 7}, "resize=7 is less than the size=8"),
+        ({"jitter": 1.5}, "jitter=1.5"),
+        ({"lighting": -1.0}, "lighting=-1.0"),
+        ({"channels": 1, "mean": (0.5,), "std": (0.5,), "jitter": 0.4}, "for images of 3 channels: pass 0 for 1"),
     ],
 )
 def test_facts_that_cannot_be_are_refused(changes, message):

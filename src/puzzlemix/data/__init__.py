@@ -10,7 +10,7 @@ from .cifar import is_cifar, load_cifar10, load_cifar100, read_cifar
 from .errors import DataError
 from .fashion_mnist import is_fashion_mnist, load_fashion_mnist, read_fashion_mnist
 from .image_folder import read_image_folder
-from .imagenet import load_imagenet
+from .imagenet import load_imagenet, load_imagenet_colour
 from .loader import Loader, Page
 from .request import Request
 from .spec import DataSet, DataSpec, InMemory, OnDisk, Split
@@ -37,6 +37,7 @@ DATA_SETS: dict[str, Callable[[Request], DataSet]] = {
     "fashion_mnist": load_fashion_mnist,
     "tiny_imagenet": load_tiny_imagenet,
     "imagenet": load_imagenet,
+    "imagenet_colour": load_imagenet_colour,
 }
 # what is tried in this order on a path; all else is read as folders of images
 _LAYOUTS: tuple[tuple[Callable[[Tree], bool], Callable[[Tree, Request], DataSet]], ...] = (

@@ -6,6 +6,7 @@ kit. Images are read when needed, by workers.
 
 import io
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from .archive import Tree, images_of, listed, overview, read_lines
 from .errors import DataError
@@ -38,6 +39,20 @@ _SOURCE = Source(
 
 def load_imagenet(request: Request) -> DataSet:
     """Read ImageNet from below the root; all 1000 classes have to be there."""
+    return _read(request, _spec(request))
+
+
+def load_imagenet_colour(request: Request) -> DataSet:
+    """Read ImageNet to be shown in changed colours in training, as in runs of 300 epochs."""
+    return _read(request, replace(_spec(request), name="imagenet_colour", jitter=0.4, lighting=0.1))
+
+
+def _spec(request: Request) -> DataSpec:
+    size = request.size or _SIZE
+    return zooming(DataSpec("imagenet", _CLASSES, size, mean=IMAGENET_MEAN, std=IMAGENET_STD))
+
+
+def _read(request: Request, spec: DataSpec) -> DataSet:
     tree = open_source(_SOURCE, request)
     inside = _KAGGLE if images_of(tree, f"{_KAGGLE}train/") else ""
     classes = class_folders(tree, f"{inside}train/")
@@ -47,7 +62,6 @@ def load_imagenet(request: Request) -> DataSet:
             f"{_CLASSES}: {_SOURCE.remedy(request.root)}. A part of ImageNet is read if its path is passed as the data"
         )
     train = list_classes(tree, f"{inside}train/", classes)
-    spec = zooming(DataSpec("imagenet", _CLASSES, request.size or _SIZE, mean=IMAGENET_MEAN, std=IMAGENET_STD))
     test = _validation(tree, f"{inside}val/", classes)
     return make_data_set(tree, spec, class_names(tree, _WORDS, classes), (train, test), request)
 

@@ -17,6 +17,7 @@ import torch
 from torch import Tensor
 from torch.utils.data import DataLoader, Dataset
 
+from .colours import drawn_colours, recoloured
 from .cuts import Cut, cut_out, rescaled, shifted, streams_of, zoom, zoomed
 from .decode import centred, pixels_of
 from .draws import hashed
@@ -94,8 +95,15 @@ class Loader:
         else:
             pages = self._read_disk(self.split, orders)
         for page, order in zip(pages, orders, strict=True):
-            images = rescaled(as_floats(page.images, self.device), order.size)
+            images = self._recoloured(rescaled(as_floats(page.images, self.device), order.size), order)
             yield page._replace(images=images, labels=page.labels.to(self.device, non_blocking=True))
+
+    def _recoloured(self, images_BCHW: Tensor, order: _Order) -> Tensor:
+        spec = self.split.spec
+        if order.epoch is None or not spec.recolours:
+            return images_BCHW
+        drawn = drawn_colours(self.seed, order.epoch, order.samples, spec.jitter, spec.lighting)
+        return recoloured(images_BCHW, drawn)
 
     def _read_disk(self, split: OnDisk, orders: Sequence[_Order]) -> Iterator[Page]:
         loader = DataLoader(

@@ -24,7 +24,9 @@ class DataSpec:
     size: side of the images in training. mean, std: per channel, for pixels in [0, 1]. padding: zeros around an image
     before a random crop of its own size. flip: whether a mirrored image still shows its class. crop_scale: shares of
     an image's area between which random crops are drawn instead, for sets on disk. resize: length the shorter side is
-    brought to in evaluation, before the centre of `size` is cut out; None leaves the images as they are.
+    brought to in evaluation, before the centre of `size` is cut out; None leaves the images as they are. jitter: by how
+    much brightness, contrast and saturation are scaled up or down at most in training. lighting: how far colours are
+    shifted along the principal directions of those of photographs, as a share of how far these spread.
     """
 
     name: str
@@ -37,6 +39,8 @@ class DataSpec:
     flip: bool = True
     crop_scale: tuple[float, float] | None = None
     resize: int | None = None
+    jitter: float = 0.0
+    lighting: float = 0.0
 
     def __post_init__(self):
         if self.classes < 2:
@@ -45,6 +49,15 @@ class DataSpec:
             raise ValueError(f"mean {self.mean} and std {self.std}: pass one for each of {self.channels} channels")
         if self.resize is not None and self.resize < self.size:
             raise ValueError(f"resize={self.resize} is less than the size={self.size} cut out of it: pass no less")
+        if not (0 <= self.jitter <= 1 and self.lighting >= 0):
+            raise ValueError(f"jitter={self.jitter!r}, lighting={self.lighting!r}: pass 0 to 1, and 0 or more")
+        if self.recolours and self.channels != 3:
+            raise ValueError(f"jitter and lighting are for images of 3 channels: pass 0 for {self.channels}")
+
+    @property
+    def recolours(self) -> bool:
+        """Whether training changes colours."""
+        return self.jitter > 0 or self.lighting > 0
 
 
 @dataclass(frozen=True, eq=False)
