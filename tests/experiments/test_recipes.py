@@ -71,7 +71,7 @@ def test_a_run_that_stands_in_two_tables_is_one_run():
 )
 def test_networks_and_lengths(protocol, epochs, batch, parameters):
     config = protocol.base
-    classes = {"cifar100": 100, "tiny_imagenet": 200, "imagenet": 1000}[config.data.name]
+    classes = {"cifar100": 100, "tiny_imagenet": 200, "imagenet": 1000, "imagenet_colour": 1000}[config.data.name]
     model = build_model(config.model.name, classes, **config.model.options)
     assert (config.loop.epochs, config.loop.batch_size) == (epochs, batch)
     assert sum(p.numel() for p in model.parameters()) == pytest.approx(parameters, rel=0.01)

@@ -156,7 +156,7 @@ IMAGENET_100 = Protocol(
 
 IMAGENET_300 = Protocol(
     TrainConfig(
-        data=DataConfig("imagenet"),
+        data=DataConfig("imagenet_colour"),
         model=ModelConfig("resnet50"),
         schedule=_step(0.1, 75, 150, 225),
         loop=LoopConfig(epochs=300, batch_size=256),
