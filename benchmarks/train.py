@@ -14,8 +14,9 @@ import report
 import torch
 from report import Row
 
-from puzzlemix.bench.steps import BARE, BF16, HALF, OURS, PIPELINE, REFRESHED, loop_times, step_times
-from puzzlemix.bench.timing import QUICK, Effort, Times
+from puzzlemix.bench.steps import BARE, BF16, HALF, OURS, PIPELINE, REFRESHED, Bench, loop_times, step_times
+from puzzlemix.bench.timing import QUICK, Effort, Times, one_by_one
+from puzzlemix.methods import PuzzleSettings, VanillaSettings
 from puzzlemix.training.config import DataConfig, LoopConfig, MachineConfig, ModelConfig, TrainConfig
 
 WHAT = (
@@ -61,7 +62,18 @@ def loop(config: TrainConfig, effort: Effort) -> Iterator[Row]:
     yield Row("vanilla training", PIPELINE, "% of a step", share, judge="value", goal=5)
 
 
-PARTS: dict[str, Callable[[TrainConfig, Effort], Iterator[Row]]] = {"steps": steps, "loop": loop}
+def layout(config: TrainConfig, effort: Effort) -> Iterator[Row]:
+    """Steps with tensors laid out channels last beside steps with them as they are."""
+    methods = {"vanilla": VanillaSettings(), "puzzle": PuzzleSettings(grids=(16,))}
+    plain, last = Bench(config), Bench(replace(config, loop=replace(config.loop, channels_last=True)))
+    functions = {name: plain.step_of(settings) for name, settings in methods.items()}
+    functions |= {f"{name}, channels last": last.step_of(settings) for name, settings in methods.items()}
+    times = one_by_one(effort, functions)
+    for name in methods:
+        yield beside("layout", f"{name}, channels last", times[f"{name}, channels last"], name, times[name])
+
+
+PARTS: dict[str, Callable[[TrainConfig, Effort], Iterator[Row]]] = {"steps": steps, "loop": loop, "layout": layout}
 
 
 def main(arguments: list[str] | None = None) -> None:

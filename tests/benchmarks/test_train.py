@@ -23,6 +23,8 @@ def test_quick_runs_through_all_parts(train):
         *(f"| step, {name}" for name in train.ORDER),
         "| vanilla training, a step of the loop",
         "| vanilla training, input pipeline",
+        "| layout, vanilla, channels last",
+        "| layout, puzzle, channels last",
     ]
     assert sum("at most" in line for line in lines) == 5
 
