@@ -176,9 +176,11 @@ def _times_of(bench: Bench, count: int, side: int) -> Iterator[Row]:
     goals = {"mask": 200.0, "plans of both images": 100.0} if judged else {}
     for piece, seconds in times.items():
         yield Row(piece, name, US, 1e6 * seconds, judge="value", goal=goals.get(piece))
+    for piece, seconds in loop_times(functions, bench.device).items():
+        yield Row(f"{piece}, launched", name, US, 1e6 * seconds, judge="value")
     whole = partial(mix, batch, side)
     yield Row("whole mix, device", name, US, 1e6 * device_times({"mix": whole}, bench.device, 3)["mix"], judge="value")
-    yield Row("whole mix, eager", name, US, 1e6 * loop_times({"mix": whole}, bench.device)["mix"], judge="value")
+    yield Row("whole mix, launched", name, US, 1e6 * loop_times({"mix": whole}, bench.device)["mix"], judge="value")
 
 
 def _pieces(batch: Scenery, side: int) -> dict[str, Function]:

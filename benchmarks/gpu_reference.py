@@ -52,7 +52,7 @@ def reference(tiny: bool) -> Case:
         "scenes": batch._asdict(),
         "masks": [_solved_mask(name, problem) for name, problem in _masks(batch, sizes)],
         "plans": [_solved_plans(name, problem) for name, problem in _plans(batch, sizes)],
-        "mixes": [_mixed(name, *MIXES[name], count=min(count, 64)) for name in mixes],
+        "mixes": [_mixed(name, *MIXES[name], count=min(count, 32)) for name in mixes],
         "hostile": [_solved_mask(name, problem) for name, problem in _hostile(sizes)],
     }
 
@@ -124,8 +124,9 @@ def _plans(batch: Scenery, sizes: tuple[tuple[int, int], ...]) -> Iterator[tuple
         share = torch.rand(16, rows, cols, generator=generator) ** 3
         weight = torch.randint(0, 3, share.shape, generator=generator)
         yield f"noise {rows}x{cols}", transport_problem(share / share.sum((1, 2), True), weight, 0.8, "weight", 2)
+    few = Scenery(batch.images[:32], batch.saliency[:32], torch.arange(min(32, len(batch.images))).flip(0))
     for side in {rows for rows, cols in sizes if rows == cols > 1}:
-        yield f"pictures {side}x{side}", plans_of(batch, side, solve_mask(mask_of(batch, side)))
+        yield f"pictures {side}x{side}", plans_of(few, side, solve_mask(mask_of(few, side)))
 
 
 def plans_of(batch: Scenery, side: int, labels: Tensor) -> TransportProblem:

@@ -282,7 +282,9 @@ def _cached_saliency(
     known, new = (~stale).nonzero()[:, 0], stale.nonzero()[:, 0]
     if len(known):
         size, view = tuple(images.shape[2:]), _part(given.view, known)
-        maps[known.to(images.device, non_blocking=True)] = cache.load(given.samples[known], size, view, device=images.device)
+        maps[known.to(images.device, non_blocking=True)] = cache.load(
+            given.samples[known], size, view, device=images.device
+        )
     if len(new):
         on_device = new.to(images.device, non_blocking=True)
         fresh = compute(on_device)
