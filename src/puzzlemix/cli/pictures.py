@@ -1,7 +1,7 @@
 """The pictures that a run ends with."""
 
 import dataclasses
-from collections.abc import Iterator
+import itertools
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,7 +18,6 @@ from ..training.seeds import step_generator
 from .results import Finished
 
 ROWS, COLUMNS = 4, 8
-_TRIED = 2 * ROWS
 
 
 def draw_run_curve(runs: list[Finished], path: Path) -> None:
@@ -29,22 +28,23 @@ def draw_run_curve(runs: list[Finished], path: Path) -> None:
 
 def draw_run_samples(run: Finished, path: Path) -> None:
     """Draw what the network is shown: a row of some batches, each with a draw of its own, from most to least mixed."""
-    loop = dataclasses.replace(run.config.loop, batch_size=2 * COLUMNS, phases=())
-    feed = Feed(dataclasses.replace(run.config, loop=loop))
+    config = run.config
+    loop = dataclasses.replace(config.loop, batch_size=min(2 * COLUMNS, config.loop.batch_size), phases=())
+    feed = Feed(dataclasses.replace(config, loop=loop))
     write_facts(run.folder, feed.spec)
     model = load_run(run.folder).model
-    assert run.config.settings is not None
-    method = build_method(run.config.settings, classes=feed.spec.classes, std=feed.spec.std)
-    tried = [shown_batch(model, method, batch, step_generator(run.config.seed, 0, n)) for n, batch in _first(feed)]
+    assert config.settings is not None
+    method = build_method(config.settings, classes=feed.spec.classes, std=feed.spec.std)
+    batches = itertools.islice(itertools.chain.from_iterable(map(feed.train, itertools.count())), 2 * ROWS)
+    tried = [shown_batch(model, method, batch, step_generator(config.seed, 0, n)) for n, batch in enumerate(batches)]
     # every second one of those tried: by chance alone all rows could be nearly unmixed
-    rows = sorted(tried, key=lambda shown: float(shown.targets.amax(1).mean()))[::2]
+    _draw_rows(sorted(tried, key=Shown.unmixed)[::2], feed.data.class_names, path)
+
+
+def _draw_rows(rows: list["Shown"], names: tuple[str, ...], path: Path) -> None:
     images = torch.stack([row.images[:COLUMNS] for row in rows])
-    shares = [[_shares(target, feed.data.class_names) for target in row.targets[:COLUMNS]] for row in rows]
+    shares = [[_shares(target, names) for target in row.targets[:COLUMNS]] for row in rows]
     save_figure(draw_gallery(images, shares), path)
-
-
-def _first(feed: Feed) -> Iterator[tuple[int, Batch]]:
-    yield from zip(range(_TRIED), feed.train(0), strict=False)
 
 
 class Shown(NamedTuple):
@@ -52,6 +52,10 @@ class Shown(NamedTuple):
 
     images: Tensor
     targets: Tensor
+
+    def unmixed(self) -> float:
+        """The share of the larger class, on average."""
+        return float(self.targets.amax(1).mean())
 
 
 class _Watched(nn.Module):

@@ -20,7 +20,7 @@ RUNS = Path("runs")
 # small enough for a few minutes on two cores
 SMALL = TrainConfig(
     model=ModelConfig("preact_resnet18", width=16, final_norm=True),
-    loop=LoopConfig(epochs=15),
+    loop=LoopConfig(epochs=15, channels_last=True),
     optimiser=OptimiserConfig(weight_decay=5e-4),
 )
 EXAMPLES = """
