@@ -16,6 +16,7 @@ from .parser import UsageError
 COMMANDS = {
     "train": "train a classifier with Puzzle Mix or another method, or go on where a run stopped",
     "mix": "mix two image files, or samples of a data set, and draw how",
+    "evaluate": "judge trained networks: accuracy, calibration, attacks and corruptions",
     "bench": "measure how fast mixing and training are on this machine",
     "reproduce": "fill a table of the paper with errors of one's own",
     "explore": "open a page in the browser to play with mixes",

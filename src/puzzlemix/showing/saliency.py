@@ -114,13 +114,15 @@ def torchvision_saliency(
 ) -> Saliency:
     """A classifier of torchvision: with the weights in a file, or with its own of ImageNet, where they are on disk."""
     if weights is None:
-        return _pretrained(name, download)
+        model, size = imagenet_classifier(name, download=download)
+        return network_saliency(model, f"the gradient of {name}, trained on ImageNet", size)
     model = build_model(name, classes, mean=IMAGENET_MEAN, std=IMAGENET_STD)
     load_weights(model, weights)
     return network_saliency(model, f"the gradient of {name} with {weights}", IMAGENET_SIZE)
 
 
-def _pretrained(name: str, download: bool) -> Saliency:
+def imagenet_classifier(name: str, *, download: bool = False) -> tuple[Normalized, int]:
+    """A classifier of torchvision with its own weights of ImageNet, of images in [0, 1], and the side of its images."""
     if name not in torchvision_names():
         raise ValueError(f"torchvision has no model {name!r}: {nearest(name, torchvision_names())}")
     models = needed("torchvision.models", "a network of torchvision")
@@ -136,5 +138,4 @@ def _pretrained(name: str, download: bool) -> Saliency:
     except (RuntimeError, EOFError, pickle.UnpicklingError) as error:
         raise ValueError(f"{file} is damaged ({error}): remove it and fetch it again") from error
     seen = entry.transforms()
-    normalized = Normalized(model.eval(), seen.mean, seen.std)
-    return network_saliency(normalized, f"the gradient of {name}, trained on ImageNet", seen.crop_size[0])
+    return Normalized(model.eval(), seen.mean, seen.std), seen.crop_size[0]
