@@ -21,10 +21,11 @@ def test_layers_draw_by_step_too_and_outside_nobody_notices():
     torch.manual_seed(5)
     expected = torch.rand(3)
     torch.manual_seed(5)
-    with global_state_kept(torch.device("cpu")):
+    device = torch.device("cpu")
+    with global_state_kept(device):
         drawn = []
         for place in ((0, 0, 0), (0, 0, 1), (0, 1, 0), (0, 0, 0, 1), (0, 0, 0)):
-            seed_layers(*place)
+            seed_layers(device, *place)
             drawn.append(torch.rand(()).item())
     assert len(set(drawn)) == 4
     assert drawn[0] == drawn[-1]

@@ -63,6 +63,10 @@ class Trainer:
         self.config, self.folder, self.stop, self.console, self.team = config, folder, stop, console, team
         self.feed = team.first_goes_ahead(lambda: Feed(config))
         self._data = self.feed.data.fingerprint()
+        if len(self.feed.data.test) < team.size:
+            raise ValueError(
+                f"{len(self.feed.data.test)} test images for {team.size} processes: start no more than that"
+            )
         self.engine = build_engine(config, self.feed, team)
         self.position = Position()
         self.running = Running(team.fabric.device)
@@ -105,7 +109,7 @@ class Trainer:
     def _step(self, batch: Batch) -> None:
         at, seed, rank = self.position, self.config.seed, self.team.rank
         at.rate = self._rate_here()
-        seed_layers(seed, at.epoch, at.step, rank)
+        seed_layers(self.team.fabric.device, seed, at.epoch, at.step, rank)
         sums = self.engine.step(
             batch, at.rate, at.total + 1, lambda part: step_generator(seed, at.epoch, at.step, rank, part)
         )

@@ -13,9 +13,13 @@ def step_generator(seed: int, epoch: int, step: int, rank: int = 0, part: int = 
     return generator_of("step", seed, epoch, step, rank, part)
 
 
-def seed_layers(seed: int, epoch: int, step: int, rank: int = 0) -> None:
+def seed_layers(device: torch.device, seed: int, epoch: int, step: int, rank: int = 0) -> None:
     """Seed torch's global generators, which dropout and its like draw from and which cannot be passed to them."""
-    torch.manual_seed(seed_of("layers", seed, epoch, step, rank))
+    number = seed_of("layers", seed, epoch, step, rank)
+    # not torch.manual_seed: where there is no accelerator, it formats a whole stack trace each time
+    torch.default_generator.manual_seed(number)
+    if device.type in ("cuda", "mps"):
+        getattr(torch, device.type).manual_seed(number)
 
 
 @contextlib.contextmanager
