@@ -42,7 +42,7 @@ def test_all_variants_compile(machine_code, cells):
 def test_variants_are_many_and_the_one_in_use_comes_first(cells):
     found = gpu.variants(cells)
     assert found[0] == gpu.launch_for(cells)
-    assert len(set(found)) == len(found) > 5
+    assert len(set(found)) == len(found) >= 5
     assert all(32 * launched.num_warps <= gpu.width_for(cells) for launched in found)
 
 

@@ -1,7 +1,6 @@
 """Hands a batch of mask problems to the GPU kernel, one program per image."""
 
-from dataclasses import asdict, dataclass
-from itertools import product
+from dataclasses import asdict, dataclass, replace
 
 import torch
 from torch import Tensor
@@ -40,12 +39,13 @@ def launch_for(cells: int) -> Launch:
 
 
 def variants(cells: int) -> list[Launch]:
-    """Launches worth trying for a grid, the one in use first."""
+    """Launches worth timing for a grid: the one in use first, then those that differ from it in one number."""
     chosen = launch_for(cells)
     widest = width_for(cells) // 32
-    warps = [count for count in (1, 2, 4, 8, 16, 32) if widest // 4 <= count <= widest]
-    every = [Launch(*choice) for choice in product(warps, (4, 8, 16), (1, 2, 4))]
-    return [chosen, *(launch for launch in every if launch != chosen)]
+    warps = [replace(chosen, num_warps=count) for count in (1, 2, 4, 8, 16, 32) if widest // 4 <= count <= widest]
+    pushes = [replace(chosen, pushes=count) for count in (4, 16)]
+    relaxations = [replace(chosen, relaxations=count) for count in (1, 4)]
+    return list(dict.fromkeys([chosen, *warps, *pushes, *relaxations]))
 
 
 def solve_on_gpu(
