@@ -194,10 +194,9 @@ def where(device: str) -> dict[str, Any]:
 def table(outcomes: list[Outcome]) -> str:
     """What was judged or measured; of what is plainly right only how much it is."""
     rows = [row for outcome in outcomes for row in outcome.rows]
-    plain = [row for row in rows if row.met() and row.goal is not None and row.goal <= 1e-5]
-    shown = [row for row in rows if row not in plain]
+    shown = report.telling(rows)
     ends = [f"- {end.part}: {end.status}, {end.seconds:.0f} s. {end.words}" for end in outcomes if end.status != DONE]
-    right = f"{len(plain)} comparisons without a difference; all others and all times:\n\n"
+    right = f"{len(rows) - len(shown)} comparisons without a difference; all others and all times:\n\n"
     return right + report.full_table(shown) + "\n" + "\n".join(ends) + "\n"
 
 

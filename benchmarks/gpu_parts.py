@@ -10,7 +10,7 @@ import gpu_reference as reference
 import torch
 import torch.nn.functional as F
 from gpu_timing import Function, captured, device_times, finish, loop_times, waits
-from report import Row
+from report import SAME, Row
 from torch import Tensor
 
 from puzzlemix import Draw, PuzzleMix, PuzzleMixConfig, drop_in, puzzle_mix
@@ -142,9 +142,11 @@ def mixes_right(bench: Bench) -> Iterator[Row]:
         other = (mixed.mask.cpu() != case["mask"]).flatten(1).any(1)
         share = 100 * float(other.float().mean())
         yield Row("mix", f"{case['name']}, masks that differ", "%", share, judge="value", goal=1)
+        if config.transport == "exact":  # of several plans of the least cost, either may be found
+            continue
         apart = (mixed.images.cpu() - case["mixed"]).abs().flatten(1).amax(1)[~other]
         yield Row(
-            "mix", f"{case['name']}, largest error of the others", "", float(apart.max()), judge="value", goal=1e-5
+            "mix", f"{case['name']}, largest error of the others", "", float(apart.max()), judge="value", goal=SAME
         )
 
 

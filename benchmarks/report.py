@@ -4,6 +4,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Literal
 
+SAME = 1e-5  # a difference that rounding explains
+
 
 @dataclass(frozen=True)
 class Row:
@@ -36,6 +38,11 @@ class Row:
         if self.goal is None or figure is None:
             return None
         return figure >= self.goal if self.judge == "speedup" else figure <= self.goal
+
+
+def telling(rows: Iterable[Row]) -> list[Row]:
+    """All but the comparisons that had to show no difference and show none."""
+    return [row for row in rows if row.goal is None or row.goal > SAME or not row.met()]
 
 
 def full_table(rows: Iterable[Row]) -> str:

@@ -6,7 +6,7 @@ A table goes between `<!-- table: NAME -->` and `<!-- end table -->`. `python be
 
 import argparse
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ import recording
 import report
 
 ROOT = Path(__file__).parents[1]
-SHORT = {"mix": ("whole mix", "mask alone", "128 images of 224x224"), "train": ("step",)}
+SHORT = {"mix": ("whole mix", "mask alone", "128 images of 224x224"), "train": ("step",), "explorer": ("all of these",)}
 _BLOCK = re.compile(r"(<!-- table: (.+?) -->\n).*?(<!-- end table -->)", re.DOTALL)
 
 
@@ -34,7 +34,17 @@ def in_full(name: str) -> str:
     return "" if found is None else f"{report.full_table(found[1])}\n{_origin(found[0])}"
 
 
-TABLES = {name: partial(short, name) for name in SHORT} | {f"{name} in full": partial(in_full, name) for name in SHORT}
+def gpu() -> str:
+    """What was measured on a GPU, with the goals."""
+    found = recording.load("gpu")
+    return "" if found is None else f"{report.full_table(report.telling(found[1]))}\n{_origin(found[0])}"
+
+
+TABLES: dict[str, Callable[[], str]] = {
+    **{name: partial(short, name) for name in SHORT},
+    **{f"{name} in full": partial(in_full, name) for name in SHORT},
+    "gpu": gpu,
+}
 
 
 def _origin(content: dict[str, Any]) -> str:
