@@ -6,6 +6,7 @@ import torch
 from puzzlemix.data import DataError
 from puzzlemix.training.config import DataConfig, LoopConfig, MachineConfig, TrainConfig
 from puzzlemix.training.feed import Feed
+from puzzlemix.training.loop import train
 
 DATA = DataConfig(train_images=60, test_images=25)
 
@@ -86,3 +87,14 @@ def test_images_arrive_on_the_device():
     assert (batch.images.device.type, batch.labels.device.type) == ("meta", "meta")
     assert batch.samples.device.type == "cpu"
     assert batch.view.top.device.type == "cpu"
+
+
+@pytest.mark.parametrize(("name", "classes", "size"), [("cifar10-subset", 10, 32), ("tiny-imagenet-20", 20, 64)])
+def test_real_images_are_learned_from(shared, tiny, tmp_path, name, classes, size):
+    archive = shared / "data" / f"{name}.zip"
+    config = tiny(method="puzzle", name=str(archive), train_images=120, test_images=40, width=4, epochs=3)
+    outcome = train(config, tmp_path)
+    spec = Feed(config).spec
+    assert (spec.classes, spec.size) == (classes, size)
+    losses = [epoch["train_loss"] for epoch in outcome.history]
+    assert losses[-1] < losses[0]
