@@ -203,3 +203,17 @@ def test_a_card_names_every_setting_with_its_default(path):
 def test_every_data_set_is_listed():
     table = (ROOT / "docs" / "data.md").read_text().split("## Options")[0]
     assert set(re.findall(r"^\| `(\w+)` \|", table, flags=re.MULTILINE)) == set(DATA_SETS)
+
+
+def test_the_papers_errors_are_the_published_ones():
+    pytest.importorskip("lightning")
+    from puzzlemix.experiments import published
+
+    tables = (published.CIFAR100_WRN, published.CIFAR100_PREACT, published.TINY_IMAGENET, published.IMAGENET_100)
+    names = {"vanilla": "Vanilla", "input mixup": "Input", "manifold mixup": "Manifold"}
+    text = (ROOT / "docs" / "choosing.md").read_text()
+    lines = re.findall(r"^\| ([\w ]+) ((?:\| [\d.]+ ){4})\|$", text, flags=re.MULTILINE)
+    assert len(lines) == len(METHODS)
+    for name, cells in lines:
+        expected = [table.rows[names.get(name, name)][0] for table in tables]
+        assert [float(cell) for cell in cells.split("|")[1:]] == expected
