@@ -35,7 +35,7 @@ TINY = replace(
     model=ModelConfig("preact_resnet18", width=2),
     loop=LoopConfig(batch_size=10),
 )
-CAREFUL = Effort(steps=9)
+CAREFUL = Effort(steps=7)
 GOALS = {"puzzle": 1.75, BF16: 1.40, REFRESHED: 1.20}  # the time of a step over a vanilla one's
 ORDER = ("puzzle", BF16, REFRESHED, HALF, "input_mixup", "manifold_mixup", "cutmix", "augmix")
 
