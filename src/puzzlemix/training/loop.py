@@ -61,7 +61,7 @@ class Trainer:
 
     def __init__(self, config: TrainConfig, folder: RunFolder, stop: StopSignals, console: Console, team: Team):
         self.config, self.folder, self.stop, self.console, self.team = config, folder, stop, console, team
-        self.feed = team.first_goes_ahead(lambda: Feed(config))
+        self.feed = team.first_goes_ahead(lambda: Feed(config, device=team.fabric.device))
         self._data = self.feed.data.fingerprint()
         if len(self.feed.data.test) < team.size:
             raise ValueError(
@@ -267,8 +267,8 @@ class Trainer:
         if state["processes"] != self.team.size:
             self.console.warn(
                 f"{path} was written by {state['processes']} process(es), and now there are {self.team.size}: the run "
-                " goes on from the same weights and place, but each process draws its own mixes (and forgets "
-                "remembered saliency), so it will not end with the same bits"
+                "goes on from the same weights and place, but each process draws its own mixes, so it will not end with "
+                "the same bits"
             )
 
     def _tick(self) -> None:
