@@ -1,29 +1,7 @@
-import json
 from dataclasses import replace
-
-import pytest
 
 from puzzlemix.cli.results import beside, read_finished, table
 from puzzlemix.training.config import LoopConfig, TrainConfig
-from puzzlemix.training.outcome import Errors, Outcome
-
-HISTORY = [{"epoch": 1, "train_error": 0.5, "test_error": 0.25}]
-
-
-@pytest.fixture
-def finished(tmp_path):
-    """Lay down a finished run in a folder."""
-
-    def lay(name, config, top1=0.25, ema=None):
-        folder = tmp_path / name
-        folder.mkdir()
-        errors = Errors(top1, 0.0, 1.0, 0.125, 0.0, 0.5)
-        outcome = Outcome(errors, None if ema is None else replace(errors, top1=ema), HISTORY, 83.0)
-        (folder / "config.json").write_text(config.to_json())
-        (folder / "result.json").write_text(json.dumps(outcome.as_dict()))
-        return folder
-
-    return lay
 
 
 def test_the_table_has_a_line_for_each_run_and_its_average(finished):

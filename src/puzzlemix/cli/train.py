@@ -12,6 +12,7 @@ _FILES = {
     "config.json": "settings",
     "result.json": "results",
     "metrics.jsonl": "metrics of every epoch",
+    "tensorboard": "the same for tensorboard --logdir",
     "weights.safetensors": "weights",
     CURVE: "curve",
     SAMPLES: "what the network was shown",
@@ -21,19 +22,18 @@ _FILES = {
 def run(arguments: list[str]) -> int:
     """Train, or show again what a finished run came to."""
     plan = read_plan(arguments)
-    finished = read_finished(plan.folder)
-    if finished is not None and finished.config.fingerprint() == plan.config.fingerprint():
+    if _is_finished(plan):
         _say(f"{plan.folder} holds this run, finished: its results again (--out FOLDER repeats it elsewhere)")
-    else:
-        code = _train(plan)
-        if code or not _is_first():
-            return code
-        finished = read_finished(plan.folder)
-    assert finished is not None
-    runs = beside(finished)
-    _draw(runs)
-    sys.stdout.write(f"\n{table(runs)}\n\n{_whereabouts(plan.folder)}\n")
+    elif code := _train(plan):
+        return code
+    if _is_first():
+        _show(plan.folder)
     return 0
+
+
+def _is_finished(plan: Plan) -> bool:
+    found = read_finished(plan.folder)
+    return found is not None and found.config.fingerprint() == plan.config.fingerprint()
 
 
 def _train(plan: Plan) -> int:
@@ -51,6 +51,15 @@ def _train(plan: Plan) -> int:
 def _is_first() -> bool:
     """Whether this is the one process of the run that speaks."""
     return all(os.environ.get(name, "0") == "0" for name in ("RANK", "LOCAL_RANK", "SLURM_PROCID"))
+
+
+def _show(folder: Path) -> None:
+    """Draw the pictures and print the table, other methods beside, and where everything lies."""
+    finished = read_finished(folder)
+    assert finished is not None
+    runs = beside(finished)
+    _draw(runs)
+    sys.stdout.write(f"\n{table(runs)}\n\n{_whereabouts(folder)}\n")
 
 
 def _draw(runs: list[Finished]) -> None:
@@ -74,4 +83,6 @@ def _whereabouts(folder: Path) -> str:
 
 
 def _say(text: str) -> None:
-    sys.stderr.write(text + "\n")
+    """Tell whoever watches; one process is enough."""
+    if _is_first():
+        sys.stderr.write(text + "\n")
