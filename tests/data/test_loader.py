@@ -212,6 +212,13 @@ def test_readers_leave_signals_to_the_process_that_saves(on_disk, monkeypatch):
     assert len(list(Loader(on_disk.test, workers=1).test(8))) == 1
 
 
+@pytest.mark.parametrize("kind", ["zip", "tar"])
+def test_workers_read_archives_side_by_side(image_folder, write, monkeypatch, kind):
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: range(8), raising=False)
+    data = load_data(write(image_folder(train=12, size=97, kind="JPEG", suffix="jpg"), kind), size=16)
+    assert same(Loader(data.train, workers=3).train(0, 2), Loader(data.train).train(0, 2))
+
+
 def test_workers_are_no_more_than_processors(in_memory, monkeypatch):
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1}, raising=False)
     assert Loader(in_memory, workers=8).workers == 2
