@@ -20,7 +20,6 @@ from ..showing import Mixing, Pictures, mix_pictures
 from ..showing.runs import load_run
 from ..training.checkpoint import write_atomically
 from ..training.config import MachineConfig, TrainConfig
-from ..training.config import MachineConfig, TrainConfig
 from ..training.feed import Feed
 from . import assignment, convergence, lambda_curves
 from .lambda_curves import Pairs, Point
