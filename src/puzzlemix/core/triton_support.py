@@ -15,16 +15,17 @@ from torch import Tensor
 
 from .checks import require
 
-INSTALLED = importlib.util.find_spec("triton") is not None  # found out once, so that a traced function may ask
+# Found out once, so that a traced function may ask. The Triton of torch before 2.8 cannot compile the mask's kernel.
+INSTALLED = importlib.util.find_spec("triton") is not None and torch.__version__ >= "2.8"
 
 
 @functools.cache
 def available() -> bool:
-    """Whether Triton is installed; without it, a first call on CUDA tensors warns of the detour over the CPU."""
+    """Whether a fit Triton is installed; without it, a first call on CUDA tensors warns of the detour over the CPU."""
     if not INSTALLED:
         warnings.warn(
-            "Triton is missing, so masks and plans of CUDA tensors are found on the CPU, and every step waits for "
-            "that: pip install triton",
+            "Triton 3.4 or newer is missing, so masks and plans of CUDA tensors are found on the CPU, and every step "
+            "waits for that: install torch 2.8 or newer, and pip install triton",
             RuntimeWarning,
             stacklevel=2,
         )

@@ -8,7 +8,7 @@ from torch import Tensor
 from ..triton_support import launch, power_of_two, require_solved
 
 CELLS = 1024  # how many cells the kernel takes: the CPU solves finer grids
-ROUNDS = 20_000  # after so many, a second or so, the GPU gives up; long winding ways for the flow take some hundred
+ROUNDS = 20_000  # after so many, some seconds, the GPU gives up; long winding ways for the flow take a hundred or two
 
 
 @dataclass(frozen=True)
