@@ -59,6 +59,14 @@ class Method(Protocol):
         """
         ...
 
+    def exchange(self, gather: Callable[[Any], list[Any]]) -> None:
+        """Let processes that train together know what each of them has come to remember; mostly nothing.
+
+        All of them call it at the same time; `gather` gives each process what every one passed. Since the call before,
+        no two of them may have learned from the same sample.
+        """
+        ...
+
     def state_dict(self) -> dict[str, Any]:
         """What a resumed run needs beyond the model, such as remembered saliency; mostly empty."""
         ...
@@ -70,6 +78,9 @@ class Method(Protocol):
 
 class Stateless:
     """The part of a method that remembers nothing from step to step."""
+
+    def exchange(self, gather: Callable[[Any], list[Any]]) -> None:
+        """Know nothing that others do not."""
 
     def state_dict(self) -> dict[str, Any]:
         """Nothing."""

@@ -14,6 +14,7 @@ from ..drop_in import PuzzleMix
 from .augment import Augment, AugmentDraw, apply
 from .base import Batch, Step
 from .losses import LossSettings, Objective, check_counts, check_known, check_positive, check_shares
+from .remembered import Remembered
 
 PRECISIONS = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
 
@@ -101,6 +102,7 @@ class Puzzle:
             precision=PRECISIONS[self.settings.precision],
             gradient_scale=std,
         )
+        self._exchanged = Remembered.none()
 
     def loss(self, model: nn.Module, batch: Batch, generator: torch.Generator) -> Step:
         """Draw and apply."""
@@ -135,6 +137,18 @@ class Puzzle:
             return self.mixup.with_clean_gradient(batch.images, batch.labels, weight=weight, scaler=scaler, draw=drawn)
         return self.mixup(batch.images, batch.labels, samples=batch.samples, view=batch.view, draw=drawn)
 
+    def exchange(self, gather: Callable[[Any], list[Any]]) -> None:
+        """Let every process remember the maps of all: in the next epoch other ones will meet those images."""
+        cache = self.mixup.cache
+        if cache is None:
+            return
+        state = cache.state_dict()
+        ours = Remembered.of(state)
+        parts = gather(ours.since(self._exchanged))
+        together = ours.updated([part for part in parts if len(part.samples)])
+        cache.load_state_dict(state | together.as_dict())
+        self._exchanged = together
+
     def state_dict(self) -> dict[str, Any]:
         """The remembered saliency."""
         return {} if self.mixup.cache is None else {"saliency": self.mixup.cache.state_dict()}
@@ -148,6 +162,7 @@ class Puzzle:
             )
         if self.mixup.cache is not None:
             self.mixup.cache.load_state_dict(state["saliency"])
+            self._exchanged = Remembered.of(state["saliency"])
 
 
 def _no_model(images: Tensor) -> Tensor:

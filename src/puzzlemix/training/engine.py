@@ -121,20 +121,21 @@ class Engine:
 
     def state_dict(self) -> dict[str, Any]:
         """Everything that a step changes, as it is now; all processes must ask, and all get the whole."""
+        if self.team.size > 1:
+            self.method.exchange(self.team.gather)
         return {
             "model": sharding.model_state(self.model),
             "optimiser": sharding.optimiser_state(self.optimiser),
             "ema": None if self.ema is None else sharding.model_state(self.ema.model),
-            "methods": self.team.gather(self.method.state_dict()),
+            "method": self.method.state_dict(),
             "scaler": None if self._scaler is None else self._scaler.state_dict(),
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on from a `state_dict`; what a method remembers is lost where there were more or fewer processes."""
+        """Go on from a `state_dict`, of however many processes."""
         sharding.load_model_state(self.model, state["model"])
         sharding.load_optimiser_state(self.optimiser, state["optimiser"])
-        if len(state["methods"]) == self.team.size:
-            self.method.load_state_dict(state["methods"][self.team.rank])
+        self.method.load_state_dict(state["method"])
         if self.ema is not None:
             sharding.load_model_state(self.ema.model, state["ema"])
         if self._scaler is not None:

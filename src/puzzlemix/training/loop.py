@@ -267,8 +267,8 @@ class Trainer:
         if state["processes"] != self.team.size:
             self.console.warn(
                 f"{path} was written by {state['processes']} process(es), and now there are {self.team.size}: the run "
-                "goes on from the same weights and place, but each process draws its own mixes, so it will not end with "
-                "the same bits"
+                "goes on from the same weights and place, but each process draws its own mixes, so it will not end "
+                "with the same bits"
             )
 
     def _tick(self) -> None:
