@@ -73,7 +73,7 @@ def test_the_full_table_judges_the_goals(tables, recording, rows):
 
 
 def test_an_unknown_table_is_named(tables):
-    with pytest.raises(SystemExit, match=r"'mux'.*mix, train, mix in full"):
+    with pytest.raises(SystemExit, match=r"'mux'.*choose from mix, train"):
         tables.with_tables(EMPTY.replace("mix", "mux"))
 
 
