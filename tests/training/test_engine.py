@@ -171,6 +171,7 @@ def test_channels_last_reaches_weights_and_images(engine_of):
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:The .grad attribute")  # torch.compile looks at every input's, and means to hide it
 @pytest.mark.parametrize("method", ["puzzle", "manifold_mixup"])
 def test_compiled_steps_are_the_same(engine_of, method):
     compiled, plain = engine_of(compile=True, method=method), engine_of(method=method)
