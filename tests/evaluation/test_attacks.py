@@ -155,6 +155,14 @@ def test_the_model_is_left_as_it_was(trained):
     assert images.grad is None
 
 
+def test_a_diverged_model_withstands_nothing(grey, generator):
+    model = Linear(torch.full((3, 4, 4), math.nan))
+    labels = torch.tensor([0, 1])
+    assert pgd(model, grey, labels, PGD(steps=1), generator).hits.all()
+    assert not pgd(model, grey, labels, PGD(steps=1), generator, targets=labels).hits.any()
+    assert evaluate(model, attacked(model, [(grey, labels)], 8)).top1 == 0
+
+
 def test_a_model_of_normalised_images_is_attacked_where_pixels_live(weight, grey):
     model = Normalized(Linear(weight), mean=[0.4, 0.5, 0.6], std=[0.1, 0.2, 0.3])
     labels = torch.tensor([0, 0])

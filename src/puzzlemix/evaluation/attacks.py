@@ -153,8 +153,9 @@ class _Judge:
 
     def __call__(self, output: object) -> Tensor:
         scores = self._logits(output)
-        said = scores.detach().argmax(1)
-        self.hits.append(said != self.labels if self.targets is None else said == self.targets)
+        said, valid = scores.detach().argmax(1), scores.detach().isfinite().all(1)
+        # where NaN is said nothing is, so no label is right
+        self.hits.append(~(valid & (said == self.labels)) if self.targets is None else valid & (said == self.targets))
         return scores
 
 
