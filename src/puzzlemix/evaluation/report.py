@@ -27,9 +27,9 @@ class Questions:
 
     fgsm_255: reaches of the fast gradient sign method, in 1/255 of the pixel range. pgd: settings of projected gradient
     descent. corruptions: "drawn" to compute them, or the folder of a published corrupted set. definition: cifar,
-    tiny-imagenet or imagenet, by whose parameters to draw them; by default, those of the nearest size. batch_size: images
-    at a time; results do not depend on it. workers: processes that read images from disk. seed: of the attacks' starts
-    and of the corruptions.
+    tiny-imagenet or imagenet, by whose parameters to draw them; by default, those of the nearest size. batch_size:
+    images at a time; results do not depend on it. workers: processes that read images from disk. seed: of the attacks'
+    starts and of the corruptions.
     """
 
     fgsm_255: tuple[float, ...] = (8.0,)
