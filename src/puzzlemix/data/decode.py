@@ -39,8 +39,10 @@ def open_image(data: bytes, name: str) -> "Image":
             image.load()
             return _rgb(image)
     except (OSError, SyntaxError, ValueError, IndexError, EOFError, struct.error, *bombs) as error:
+        # Pillow's own words for the first show an object in memory
+        why = "its format is unknown" if isinstance(error, pillow.UnidentifiedImageError) else error
         raise DataError(
-            f"{name} ({len(data):,} bytes) is no image that can be read ({error}): replace or remove it"
+            f"{name} ({len(data):,} bytes) is no image that can be read ({why}): replace or remove it"
         ) from error
 
 
