@@ -3,7 +3,6 @@
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -16,7 +15,7 @@ from .attacks import PGD
 from .corruption_error import drawn_errors, official_errors
 from .corruptions import DEFINITIONS
 from .curves import fgsm_curve, pgd_curve
-from .official import open_official
+from .official import Official, open_official
 
 DRAWN = "drawn"
 
@@ -66,9 +65,7 @@ def report(
     tell: is called with a word about what begins. Errors are shares from 0 to 1.
     """
     model.to(device)
-    official = None
-    if asked.corruptions not in (None, DRAWN):
-        official = open_official(Path(asked.corruptions), split.spec)  # what is wrong with it shows at once
+    official = _official(asked, split)  # what is wrong with it shows before anything is computed
     start = time.perf_counter()
 
     def batches(of: Split = split) -> Iterator[Page]:
@@ -79,20 +76,27 @@ def report(
     if asked.fgsm_255:
         tell("FGSM")
         found = fgsm_curve(model, batches(), asked.fgsm_255, logits=logits)
-        pairs = zip(asked.fgsm_255, found, strict=True)
-        answers["fgsm"] = [{"eps_255": reach, **accuracy._asdict()} for reach, accuracy in pairs]
+        answers["fgsm"] = [
+            {"eps_255": reach, **one._asdict()} for reach, one in zip(asked.fgsm_255, found, strict=True)
+        ]
     if asked.pgd is not None:
         tell("PGD")
         errors = pgd_curve(model, batches(), asked.pgd, seed=asked.seed, logits=logits)
         answers["pgd"] = {"error": errors[-1], "error_after_steps": errors, **asdict(asked.pgd)}
-    if official is not None:
-        tell(f"corruptions of {official.path}")
-        answers["corruptions"] = official_errors(model, official, batches, logits=logits).as_dict()
-    elif asked.corruptions is not None:
-        tell("corruptions, 19 at 5 severities")
-        options: dict[str, Any] = {"seed": asked.seed, "definition": asked.definition, "logits": logits}
-        answers["corruptions"] = drawn_errors(model, batches(), **options).as_dict()
-    return answers | {"seconds": time.perf_counter() - start}
+    if asked.corruptions is not None:
+        tell("corruptions, each at 5 severities")
+        answers["corruptions"] = (
+            drawn_errors(model, batches(), seed=asked.seed, definition=asked.definition, logits=logits)
+            if official is None
+            else official_errors(model, official, batches, logits=logits)
+        ).as_dict()
+    return {**answers, "seconds": time.perf_counter() - start}
+
+
+def _official(asked: Questions, split: Split) -> Official | None:
+    if asked.corruptions is None or asked.corruptions == DRAWN:
+        return None
+    return open_official(asked.corruptions, split.spec)
 
 
 def _about(split: Split) -> dict[str, Any]:

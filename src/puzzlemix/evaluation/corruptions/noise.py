@@ -7,7 +7,6 @@ import functools
 
 import numpy as np
 import torch
-from scipy.stats import poisson
 from torch import Tensor
 
 from ..dice import Dice
@@ -37,6 +36,8 @@ def shot_noise(images: Tensor, photons: int, dice: Dice) -> Tensor:
 @functools.lru_cache
 def _cumulative(photons: int) -> np.ndarray:
     """Chances (256, a power of 2) of at most 0, 1, ... photons at each brightness."""
+    from scipy.stats import poisson  # takes a while to be imported
+
     most = int(poisson.isf(1e-9, photons)) + 1
     counts = np.arange(1 << most.bit_length())
     return poisson.cdf(counts, np.arange(256)[:, None] * (photons / 255)).astype(np.float32)
