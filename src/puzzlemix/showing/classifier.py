@@ -17,9 +17,9 @@ from .saliency import Saliency, network_saliency
 
 SIZE = 48
 FILE = "puzzlemix-small-classifier-1.safetensors"  # counted up when anything below changes
-_WIDTH = 12
-_IMAGES, _EPOCHS, _BATCH = 4000, 8, 50
-_RATE, _DECAY, _WARM = 0.01, 0.02, 0.25
+_WIDTH = 16
+_IMAGES, _EPOCHS, _BATCH = 5000, 12, 32
+_RATE, _DECAY, _WARM = 0.004, 0.02, 0.25
 _MEAN, _STD = (0.42,) * 3, (0.2,) * 3
 _WORDS = "the gradient of a small classifier, trained on drawn objects"
 
