@@ -45,7 +45,7 @@ class Command:
 
     def __call__(self, *arguments):
         process = self.start(*arguments)
-        output, errors = process.communicate(timeout=300)
+        output, errors = process.communicate(timeout=900)
         return process.returncode, output, errors
 
 
