@@ -8,7 +8,7 @@ const SLIDERS = [
   { name: "gamma", sign: "γ", words: "smooth seams", most: 1, step: 0.05 },
   { name: "eta", sign: "η", words: "keep to λ", most: 2, step: 0.05 },
   { name: "xi", sign: "ξ", words: "cost of moving", most: 2, step: 0.05 },
-  { name: "grid", sign: "", words: "Grid, blocks per side", least: 2, most: 32, step: 1 },
+  { name: "grid", sign: "", words: "Grid, blocks per side", least: 2, most: 20, step: 1 },
   { name: "labels", sign: "", words: "Labels, steps of the mask", least: 2, most: 8, step: 1 },
 ];
 const SEED = { name: "seed", sign: "", words: "Seed", most: 99, step: 1, note: "For CutMix’s rectangle and for drawing λ and grid: the mix itself has no chance in it." };
