@@ -18,7 +18,15 @@ from puzzlemix.models import build_model, load_weights
 from puzzlemix.training.feed import Feed
 from puzzlemix.training.processes import Count, count_processes, find_device, start
 
-RUN = {"method": "puzzle", "settings": PuzzleSettings(refresh=2), "ema": 0.9, "train_images": 48, "timeout": 300.0}
+RUN = {
+    "method": "puzzle",
+    "settings": PuzzleSettings(refresh=2),
+    "ema": 0.9,
+    "epochs": 5,
+    "train_images": 48,
+    "timeout": 300.0,
+}
+STEPS = 20
 STRATEGIES = ("ddp", "fsdp")
 
 
@@ -88,7 +96,7 @@ def test_all_end_with_the_same_weights(run_of_two, weights_of):
 def test_each_draws_its_own_and_learns_from_its_own(run_of_two):
     config, folder = run_of_two
     first, second = (seen_by(folder, rank) for rank in range(2))
-    assert len(first["lams"]) == len(second["lams"]) == 12
+    assert len(first["lams"]) == len(second["lams"]) == STEPS
     assert all(one != other for one, other in zip(first["lams"], second["lams"], strict=True))
     batches = [page.samples for page in Feed(config).train(0)]
     for batch, one, other in zip(batches, first["samples"], second["samples"], strict=False):
@@ -124,21 +132,21 @@ def steps_done(folder):
     return path.read_bytes().count(b'"event": "step"') if path.exists() else 0
 
 
-def stop_one_at(warm, pids, folder, step):
-    """SIGTERM to the second process alone, once this many steps are done."""
-    end = time.monotonic() + 60
+def stop_last_at(warm, pids, folder, step):
+    """SIGTERM to the last process alone, once this many steps are done; the exit codes."""
+    end = time.monotonic() + 200
     while steps_done(folder) < step:
         assert time.monotonic() < end
         time.sleep(0.002)
-    os.kill(pids[1], signal.SIGTERM)
+    os.kill(pids[-1], signal.SIGTERM)
     return warm.wait_all(pids)
 
 
 def test_told_to_stop_all_stop_and_go_on_together(run_of_two, warm, tmp_path, weights_of):
     config, whole = run_of_two
     pids = warm.start_team(config, tmp_path)
-    assert stop_one_at(warm, pids, tmp_path, 3) == [143, 143], (tmp_path / "rank0.log").read_text()
-    assert steps_done(tmp_path) < 12
+    assert stop_last_at(warm, pids, tmp_path, 3) == [143, 143], (tmp_path / "rank0.log").read_text()
+    assert steps_done(tmp_path) < STEPS
     assert warm.wait_all(warm.start_team(config, tmp_path)) == [0, 0], (tmp_path / "rank0.log").read_text()
     ours, theirs = weights_of(tmp_path), weights_of(whole)
     for file in theirs:
@@ -148,19 +156,16 @@ def test_told_to_stop_all_stop_and_go_on_together(run_of_two, warm, tmp_path, we
 def test_a_run_can_go_on_with_more_or_fewer_processes(warm, tiny, tmp_path):
     config = tiny(**RUN)
     pids = warm.start_team(config, tmp_path)
-    assert stop_one_at(warm, pids, tmp_path, 2) == [143, 143]
-    pid = warm.start(config, tmp_path, output=tmp_path / "alone.log")
-    while steps_done(tmp_path) < 6:
-        time.sleep(0.002)
-    os.kill(pid, signal.SIGTERM)
-    assert warm.wait(pid) == 143
+    assert stop_last_at(warm, pids, tmp_path, 2) == [143, 143]
+    alone = warm.start(config, tmp_path, output=tmp_path / "alone.log")
+    assert stop_last_at(warm, [alone], tmp_path, 6) == [143]
     words = "was written by 2 process(es), and now there are 1"
     assert words in (tmp_path / "alone.log").read_text()
     sharded = replace(config, machine=replace(config.machine, strategy="fsdp"))
     assert warm.wait_all(warm.start_team(sharded, tmp_path)) == [0, 0], (tmp_path / "rank0.log").read_text()
     assert "was written by 1 process(es), and now there are 2" in (tmp_path / "rank0.log").read_text()
     assert "will not end with the same bits" in (tmp_path / "rank0.log").read_text()
-    assert steps_done(tmp_path) == 12
+    assert steps_done(tmp_path) == STEPS
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
@@ -215,7 +220,7 @@ def slurm(rank, size):
 
 
 def test_processes_that_slurm_started_find_each_other(warm, tiny, tmp_path):
-    codes = warm.wait_all(warm.start_team(tiny(**RUN, epochs=1), tmp_path, environment=slurm))
+    codes = warm.wait_all(warm.start_team(tiny(**{**RUN, "epochs": 1}), tmp_path, environment=slurm))
     assert codes == [0, 0], (tmp_path / "rank0.log").read_text()
     assert "in 2 processes (ddp)" in (tmp_path / "rank0.log").read_text()
 
