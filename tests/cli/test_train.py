@@ -36,7 +36,7 @@ def test_samples_are_drawn_once(call, finished, drawn):
 
 def test_without_matplotlib_a_word_must_do(call, finished, monkeypatch):
     folder = finished("a", SMALL)
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    monkeypatch.setitem(sys.modules, "matplotlib.backends.backend_agg", None)
     code, output, errors = call("train", "--out", folder)
     assert code == 0
     assert "no pictures: drawing needs matplotlib" in errors

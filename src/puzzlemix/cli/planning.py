@@ -9,19 +9,22 @@ from typing import Any, NamedTuple
 import torch
 
 from ..data import DATA_SETS, load_data
-from ..methods import METHODS, LossSettings
+from ..methods import METHODS, LossSettings, PuzzleSettings
 from ..models import build_model
 from ..training.config import LoopConfig, ModelConfig, TrainConfig
 from ..training.optimiser import OptimiserConfig
+from ..training.schedule import ScheduleConfig
 from .flags import Flag, Names, add_flags, changed, flags_of, read_flags
 from .parser import Parser, UsageError
 
 RUNS = Path("runs")
-# small enough for a few minutes on two cores
+# some minutes on two cores; so short a training learns too slowly where every batch is mixed
 SMALL = TrainConfig(
-    model=ModelConfig("preact_resnet18", width=16, final_norm=True),
-    loop=LoopConfig(epochs=15, channels_last=True),
+    model=ModelConfig("preact_resnet18", width=12, final_norm=True),
+    loop=LoopConfig(epochs=24, batch_size=50, channels_last=True),
+    schedule=ScheduleConfig(lr=0.1),
     optimiser=OptimiserConfig(weight_decay=5e-4),
+    settings=PuzzleSettings(prob=0.5),
 )
 EXAMPLES = """
 puzzlemix train                                      generated images, a small network, minutes
