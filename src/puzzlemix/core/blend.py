@@ -14,7 +14,7 @@ _KERNEL_TYPES = {
     "cpu": (torch.float32, torch.float64),
     "cuda": (torch.float16, torch.bfloat16, torch.float32, torch.float64),
 }
-PATCH = (16, 32)  # rows and columns of numbers that a GPU program writes
+PATCH = (8, 32)  # rows and columns of numbers that a GPU program writes
 PATCH_OF_SIGNAL = (1, 512)
 WARPS = 4
 

@@ -20,7 +20,7 @@ class Launch:
     """
 
     num_warps: int
-    pushes: int = 8
+    pushes: int = 16
     relaxations: int = 2
 
     def options(self) -> dict[str, int]:
@@ -43,7 +43,7 @@ def variants(cells: int) -> list[Launch]:
     chosen = launch_for(cells)
     widest = width_for(cells) // 32
     warps = [replace(chosen, num_warps=count) for count in (1, 2, 4, 8, 16, 32) if widest // 4 <= count <= widest]
-    pushes = [replace(chosen, pushes=count) for count in (4, 16)]
+    pushes = [replace(chosen, pushes=count) for count in (8, 32)]
     relaxations = [replace(chosen, relaxations=count) for count in (1, 4)]
     return list(dict.fromkeys([chosen, *warps, *pushes, *relaxations]))
 

@@ -9,7 +9,7 @@ from . import gpu
 from .board import solve_images
 from .problem import TransportProblem, empty_plan
 
-LANES_PER_WARP = 256  # a scan is mostly minima over all targets, which are quickest within one warp
+LANES_PER_WARP = 128  # a scan is mostly minima over all targets, which are quickest within one warp
 
 
 def _on_cpu(gain_BN: Tensor, level_BN: Tensor, distance: int, rows: int, cols: int) -> Tensor:

@@ -7,7 +7,7 @@ from . import gpu
 from .board import solve_images
 from .problem import empty_plan
 
-MOST_LANES = 256  # on the GPU; where there are more cells, each lane sees to several
+MOST_LANES = 128  # on the GPU; where there are more cells, each lane sees to several
 LANES_PER_WARP = 32
 TURNS = 1 << 22  # after so many, some seconds, the GPU gives up; problems of all kinds take fewer than a thousand
 
