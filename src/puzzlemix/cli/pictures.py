@@ -27,7 +27,7 @@ def draw_run_curve(runs: list[Finished], path: Path) -> None:
 
 
 def draw_run_samples(run: Finished, path: Path) -> None:
-    """Draw what the network is shown: a row of some batches, each with a draw of its own, from most to least mixed."""
+    """Draw what the network is shown: rows of some batches, each with a draw of its own, the most mixed first."""
     config = run.config
     loop = dataclasses.replace(config.loop, batch_size=min(2 * COLUMNS, config.loop.batch_size), phases=())
     feed = Feed(dataclasses.replace(config, loop=loop))
@@ -35,10 +35,10 @@ def draw_run_samples(run: Finished, path: Path) -> None:
     model = load_run(run.folder).model
     assert config.settings is not None
     method = build_method(config.settings, classes=feed.spec.classes, std=feed.spec.std)
-    batches = itertools.islice(itertools.chain.from_iterable(map(feed.train, itertools.count())), 2 * ROWS)
+    batches = itertools.islice(itertools.chain.from_iterable(map(feed.train, itertools.count())), 4 * ROWS)
     tried = [shown_batch(model, method, batch, step_generator(config.seed, 0, n)) for n, batch in enumerate(batches)]
-    # every second one of those tried: by chance alone all rows could be nearly unmixed
-    _draw_rows(sorted(tried, key=Shown.unmixed)[::2], feed.data.class_names, path)
+    # some of the more mixed half: by chance or by --prob the others may hardly be mixed
+    _draw_rows(sorted(tried, key=Shown.unmixed)[: 2 * ROWS : 2], feed.data.class_names, path)
 
 
 def _draw_rows(rows: list["Shown"], names: tuple[str, ...], path: Path) -> None:
