@@ -1,7 +1,15 @@
-import pytest
+import json
+from pathlib import Path
 
+import numpy as np
+import pytest
+from matplotlib.image import imread
+
+from puzzlemix.cli.evaluate import draw_attacks
 from puzzlemix.drawing import figure_bytes
 from puzzlemix.drawing.attack_curves import AttackCurves, draw_attack_curves
+
+ROOT = Path(__file__).parents[2]
 
 CURVES = [
     AttackCurves("puzzle (adv)", {8.0: 0.6, 0.0: 0.2, 4.0: 0.4}, (0.3, 0.5, 0.6)),
@@ -29,3 +37,12 @@ def test_the_same_curves_give_the_same_picture():
 def test_nothing_to_draw_is_an_error(curves):
     with pytest.raises(ValueError, match="pass at least one"):
         draw_attack_curves(curves)
+
+
+def test_the_picture_in_the_docs_is_what_the_record_says(tmp_path):
+    answers = json.loads((ROOT / "records" / "attacks.json").read_text())["evaluations"]
+    draw_attacks(answers, tmp_path / "drawn.png")
+    drawn, kept = imread(tmp_path / "drawn.png"), imread(ROOT / "docs" / "images" / "attacks.png")
+    assert drawn.shape == kept.shape
+    # fonts may differ by a hair between versions
+    assert np.abs(drawn - kept).mean() < 0.003, "docs/images/attacks.png is old: draw it anew"

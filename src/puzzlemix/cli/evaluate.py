@@ -63,7 +63,8 @@ def run(arguments: list[str]) -> int:
     path = asked.found.output or _usual_place(asked.found.models)
     write_record(path, content)
     if asked.found.curves is not None:
-        _draw(answers, asked.found.curves)
+        draw_attacks(answers, asked.found.curves)
+        sys.stdout.write(f"{asked.found.curves}\n")
     sys.stdout.write(f"{aligned(_table(answers))}\n\n{path}\n")
     return 0
 
@@ -183,7 +184,8 @@ def _percent(share: float) -> str:
     return f"{100 * share:.1f} %"
 
 
-def _draw(answers: Sequence[Mapping[str, Any]], path: Path) -> None:
+def draw_attacks(answers: Sequence[Mapping[str, Any]], path: Path) -> None:
+    """Draw the attack curves among the evaluations of a record."""
     from ..drawing import save_figure
     from ..drawing.attack_curves import AttackCurves, draw_attack_curves
 
@@ -198,4 +200,3 @@ def _draw(answers: Sequence[Mapping[str, Any]], path: Path) -> None:
     attack = answers[0]["pgd"]
     words = f"PGD, {attack['norm']}, reach {attack['eps_255']:g}/255, step {attack['step_255']:g}/255"
     save_figure(draw_attack_curves(curves, pgd_title=words), path)
-    sys.stdout.write(f"{path}\n")

@@ -43,7 +43,16 @@ def _by_reach(curve: AttackCurves) -> list[float]:
 def _panel(axes: "Axes", title: str, across: str, lines: Sequence[tuple[Sequence[float], Sequence[float]]]) -> None:
     for place, (reaches, errors) in enumerate(lines):
         style: dict[str, Any] = {"color": _COLOURS[place % len(_COLOURS)], "marker": _MARKS[place % len(_MARKS)]}
-        axes.plot(reaches, [100 * error for error in errors], "-", linewidth=1.6, markersize=3.5, **style)
+        axes.plot(
+            reaches,
+            [100 * error for error in errors],
+            "-",
+            linewidth=1.6,
+            markersize=3.5,
+            clip_on=False,
+            zorder=3,
+            **style,
+        )
     axes.set_xlim(0, max(max(reaches) for reaches, _ in lines) or 1)
     axes.set_ylim(0, 102)
     axes.set_facecolor(palette.PAPER)
