@@ -364,9 +364,11 @@ def test_the_page_goes_on_while_a_network_is_fetched(mix, gate):
     assert meanwhile["waiting"]["words"] == "loading resnet18"
     assert "contrast" in meanwhile["saliency"]
     assert meanwhile["mixed"] == mix()["mixed"]
+    assert meanwhile["source"]["kind"] == "contrast"
     gate.set()
     answer = eventually(lambda: mix(source=source))
     assert answer["saliency"] == "the words of resnet18"
+    assert answer["source"] == {**source, "download": False}
     assert "torchvision_saliency('resnet18')" in answer["python"]
 
 

@@ -81,7 +81,7 @@ def test_within_a_minute_it_knows_the_objects_and_looks_at_them(tmp_path):
         assert (model.eval()(images).argmax(1) == scenes.labels).float().mean() > 0.5
     maps = saliency.maps(images)
     inside = (maps * scenes.masks).sum((1, 2)) / maps.sum((1, 2))
-    assert inside.mean() > 1.5 * scenes.masks.float().mean()
+    assert inside.mean() > 1.4 * scenes.masks.float().mean()
 
 
 def test_weights_of_another_network_are_not_mistaken(quick, tmp_path):

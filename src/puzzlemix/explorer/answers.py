@@ -131,6 +131,7 @@ class Explorer:
             "beside": {name: _described_beside(one) for name, one in beside.items()},
             "names": list(mix.pictures.names),
             "saliency": read.words,
+            "source": asdict(read.used),
             "waiting": None if read.waiting is None else asdict(read.waiting),
             "config": snippets.config_text(settings),
             "python": snippets.python_text(*read.pictures, read.used, settings),

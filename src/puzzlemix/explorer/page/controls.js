@@ -7,7 +7,7 @@ const SLIDERS = [
   { name: "beta", sign: "β", words: "labels alike", most: 10, step: 0.1 },
   { name: "gamma", sign: "γ", words: "smooth seams", most: 1, step: 0.05 },
   { name: "eta", sign: "η", words: "keep to λ", most: 2, step: 0.05 },
-  { name: "xi", sign: "ξ", words: "cost of moving", most: 2, step: 0.05 },
+  { name: "xi", sign: "ξ", words: "cost of moving", most: 2, step: 0.05, note: "The paper’s: β 1.2, γ 0.5, η 0.2, ξ 0.8" },
   { name: "grid", sign: "", words: "Grid, blocks per side", least: 2, most: 20, step: 1 },
   { name: "labels", sign: "", words: "Labels, steps of the mask", least: 2, most: 8, step: 1 },
 ];

@@ -8,6 +8,7 @@ import { buildRows, markRows, showMix, showRow, summary } from "./show.js";
 
 const ROWS_AFTER = 250, POLL_AFTER = 700; // milliseconds
 let start, source = { kind: "classifier", name: "", download: false };
+let shown = null; // the source of the mix that is shown: while another one is loaded, not yet the wanted one
 let wanted = 0, answered = 0, running = false, rowsTimer, pollTimer, sayTimer;
 
 begin();
@@ -32,7 +33,7 @@ async function begin() {
   refresh();
 }
 
-const request = () => ({ first: chosen("first"), second: chosen("second"), source, settings: readSettings() });
+const request = (from) => ({ first: chosen("first"), second: chosen("second"), source: from, settings: readSettings() });
 
 function showAndRefresh(settings) {
   showSettings(settings);
@@ -57,13 +58,14 @@ async function refresh() {
   byId("stage").classList.remove("busy");
   running = false;
   delete byId("stage").dataset.asking;
-  rowsTimer = setTimeout(refreshRows, ROWS_AFTER);
+  if (shown) rowsTimer = setTimeout(refreshRows, ROWS_AFTER);
 }
 
 async function mix() {
   const begun = performance.now();
   try {
-    const answer = await ask("/mix", request());
+    const answer = await ask("/mix", request(source));
+    shown = answer.source;
     showMix(answer);
     refreshBlocks(answer);
     showSource(answer);
@@ -74,6 +76,7 @@ async function mix() {
     sayTimer = setTimeout(() => { byId("status").textContent = summary(answer); }, 700);
     if (answer.waiting) pollTimer = setTimeout(refresh, POLL_AFTER);
   } catch (error) {
+    shown = null;
     complain(error.message.includes("saliency") || source.kind === "run" || source.kind === "torchvision" ? "source-alert" : "stage-alert", error.message);
   }
 }
@@ -82,7 +85,7 @@ async function refreshRows() {
   const turn = wanted;
   for (const name of Object.keys(start.rows)) {
     try {
-      const { mixes } = await ask(`/row?name=${name}`, request());
+      const { mixes } = await ask(`/row?name=${name}`, request(shown));
       if (turn !== wanted) return;
       showRow(name, mixes);
     } catch {
@@ -138,7 +141,7 @@ function download(id, path, name) {
   byId(id).addEventListener("click", async ({ currentTarget: button }) => {
     button.disabled = true;
     try {
-      save(await ask(path, request()), name);
+      save(await ask(path, request(shown ?? source)), name);
     } catch (error) {
       complain("stage-alert", error.message);
     } finally {
