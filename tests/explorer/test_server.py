@@ -209,7 +209,13 @@ def test_mistakes_are_told_and_the_connection_ends(visitor):
     status, answer = visitor.post("/mix", MIX | {"settings": {"gamma": 2}})
     assert status == 400
     assert "gamma=2" in answer["error"]
+    assert answer["about"] == "request"
     assert visitor.headers["connection"] == "close"
+
+
+def test_what_is_wrong_with_the_source_is_told_apart(visitor):
+    status, answer = visitor.post("/mix", MIX | {"source": {"kind": "run", "name": ""}})
+    assert (status, answer["about"]) == (400, "source")
 
 
 @pytest.mark.parametrize("body", ["{", "[]", "3", '"mix"', "[" * 5000, b"\xff\xfe"])

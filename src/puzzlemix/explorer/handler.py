@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from .sessions import Session
+from .sources import SourceError
 
 if TYPE_CHECKING:
     from .server import Server
@@ -83,7 +84,7 @@ class Handler(BaseHTTPRequestHandler):
         except RefusedError as error:
             reply = _refusal(error.status, str(error))
         except (ValueError, ImportError) as error:
-            reply = _refusal(400, str(error))
+            reply = _refusal(400, str(error), about="source" if isinstance(error, SourceError) else "request")
         except MemoryError:
             reply = _refusal(413, "this takes more memory than there is: pass a smaller picture")
         except (ConnectionError, TimeoutError):
@@ -197,8 +198,8 @@ def _reply(value: Any) -> Reply:
     return Reply(200, "application/json", json.dumps(value, allow_nan=False).encode())
 
 
-def _refusal(status: int, words: str) -> Reply:
-    return _reply({"error": words})._replace(status=status)
+def _refusal(status: int, words: str, about: str = "request") -> Reply:
+    return _reply({"error": words, "about": about})._replace(status=status)
 
 
 def _read_json(content: bytes) -> dict[str, Any]:

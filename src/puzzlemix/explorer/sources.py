@@ -16,6 +16,10 @@ _PATIENCE = 0.15  # seconds that a request waits for a source that may be there 
 Kind = Literal["contrast", "classifier", "run", "torchvision"]
 
 
+class SourceError(ValueError):
+    """A source that cannot be had; the message says what to do."""
+
+
 @dataclass(frozen=True)
 class SourceRequest:
     """Which source: name is a run's folder or a model of torchvision; download: whether weights may be fetched."""
@@ -27,7 +31,7 @@ class SourceRequest:
     def __post_init__(self):
         if self.kind in ("run", "torchvision") and not self.name.strip():
             missing = "the folder of a run" if self.kind == "run" else "the name of a model, such as resnet18"
-            raise ValueError(f"the saliency has no source yet: write {missing}")
+            raise SourceError(f"the saliency has no source yet: write {missing}")
 
     @property
     def code(self) -> str:
@@ -68,6 +72,8 @@ class Sources:
             return future.result(_PATIENCE)
         except TimeoutError:
             return Waiting(_words(request), time.monotonic() - since)
+        except (ValueError, ImportError, OSError) as error:
+            raise SourceError(str(error)) from error
         finally:
             if future.done():
                 self._forget(request)

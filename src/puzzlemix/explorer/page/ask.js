@@ -9,7 +9,7 @@ export async function ask(path, values = {}, body = JSON.stringify(values)) {
   }
   if (reply.headers.get("Content-Type") === "image/png" && reply.ok) return reply.blob();
   const answer = await reply.json();
-  if (!reply.ok) throw new Error(answer.error);
+  if (!reply.ok) throw Object.assign(new Error(answer.error), { about: answer.about });
   return answer;
 }
 

@@ -77,7 +77,7 @@ async function mix() {
     if (answer.waiting) pollTimer = setTimeout(refresh, POLL_AFTER);
   } catch (error) {
     shown = null;
-    complain(error.message.includes("saliency") || source.kind === "run" || source.kind === "torchvision" ? "source-alert" : "stage-alert", error.message);
+    complain(error.about === "source" ? "source-alert" : "stage-alert", error.message);
   }
 }
 
