@@ -14,9 +14,20 @@ import report
 import torch
 from report import Row
 
-from puzzlemix.bench.steps import BARE, BF16, HALF, OURS, PIPELINE, REFRESHED, Bench, loop_times, step_times
+from puzzlemix.bench.steps import (
+    BARE,
+    BF16,
+    HALF,
+    OURS,
+    PIPELINE,
+    REFRESHED,
+    Bench,
+    loop_times,
+    puzzle_times,
+    step_times,
+)
 from puzzlemix.bench.timing import QUICK, Effort, Times, one_by_one
-from puzzlemix.methods import PuzzleSettings, VanillaSettings
+from puzzlemix.methods import METHODS, PuzzleSettings, VanillaSettings
 from puzzlemix.training.config import DataConfig, LoopConfig, MachineConfig, ModelConfig, TrainConfig
 
 WHAT = (
@@ -35,9 +46,9 @@ TINY = replace(
     model=ModelConfig("preact_resnet18", width=2),
     loop=LoopConfig(batch_size=10),
 )
-CAREFUL = Effort(steps=7)
+ROUNDS = {"steps": 13, "loop": 7, "methods": 3, "layout": 5}  # most for the closest goals; three minutes in all
 GOALS = {"puzzle": 1.75, BF16: 1.40, REFRESHED: 1.20}  # the time of a step over a vanilla one's
-ORDER = ("puzzle", BF16, REFRESHED, HALF, "input_mixup", "manifold_mixup", "cutmix", "augmix")
+OTHERS = ("input_mixup", "manifold_mixup", "cutmix", "augmix")
 
 
 def beside(part: str, case: str, ours: Times, peer: str, theirs: Times, goal: float | None = None) -> Row:
@@ -48,10 +59,17 @@ def beside(part: str, case: str, ours: Times, peer: str, theirs: Times, goal: fl
 
 
 def steps(config: TrainConfig, effort: Effort) -> Iterator[Row]:
-    """A step of every method, and of Puzzle Mix's cheaper variants, beside a vanilla one."""
-    times = step_times(config, effort)
-    for name in ORDER:
+    """A step of Puzzle Mix and of its cheaper variants, beside a vanilla one."""
+    times = puzzle_times(config, effort)
+    for name in (*GOALS, HALF):
         yield beside("step", name, times[name], "vanilla", times["vanilla"], GOALS.get(name))
+
+
+def methods(config: TrainConfig, effort: Effort) -> Iterator[Row]:
+    """A step of every other method beside a vanilla one."""
+    times = step_times(config, effort, {name: METHODS[name].settings() for name in ("vanilla", *OTHERS)})
+    for name in OTHERS:
+        yield beside("step", name, times[name], "vanilla", times["vanilla"])
 
 
 def loop(config: TrainConfig, effort: Effort) -> Iterator[Row]:
@@ -64,16 +82,21 @@ def loop(config: TrainConfig, effort: Effort) -> Iterator[Row]:
 
 def layout(config: TrainConfig, effort: Effort) -> Iterator[Row]:
     """Steps with tensors laid out channels last beside steps with them as they are."""
-    methods = {"vanilla": VanillaSettings(), "puzzle": PuzzleSettings(grids=(16,))}
+    both = {"vanilla": VanillaSettings(), "puzzle": PuzzleSettings(grids=(16,))}
     plain, last = Bench(config), Bench(replace(config, loop=replace(config.loop, channels_last=True)))
-    functions = {name: plain.step_of(settings) for name, settings in methods.items()}
-    functions |= {f"{name}, channels last": last.step_of(settings) for name, settings in methods.items()}
+    functions = {name: plain.step_of(settings) for name, settings in both.items()}
+    functions |= {f"{name}, channels last": last.step_of(settings) for name, settings in both.items()}
     times = one_by_one(effort, functions)
-    for name in methods:
+    for name in both:
         yield beside("layout", f"{name}, channels last", times[f"{name}, channels last"], name, times[name])
 
 
-PARTS: dict[str, Callable[[TrainConfig, Effort], Iterator[Row]]] = {"steps": steps, "loop": loop, "layout": layout}
+PARTS: dict[str, Callable[[TrainConfig, Effort], Iterator[Row]]] = {
+    "steps": steps,
+    "loop": loop,
+    "methods": methods,
+    "layout": layout,
+}
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -83,7 +106,7 @@ def main(arguments: list[str] | None = None) -> None:
     rows = []
     for part in options.only:
         print(f"measuring: {part}", file=sys.stderr)
-        rows += PARTS[part](*((TINY, QUICK) if options.quick else (CONFIG, CAREFUL)))
+        rows += PARTS[part](*((TINY, QUICK) if options.quick else (CONFIG, Effort(steps=ROUNDS[part]))))
     print(report.full_table(rows), end="")
     if options.record:
         recording.save("train", WHAT, rows)

@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from puzzlemix.bench import steps
-from puzzlemix.bench.steps import Bench, loop_times, step_times
+from puzzlemix.bench.steps import Bench, loop_times, puzzle_times, step_times
 from puzzlemix.bench.timing import QUICK, Times
 from puzzlemix.methods import METHODS, PuzzleSettings
 from puzzlemix.training.config import DataConfig, LoopConfig, MachineConfig, ModelConfig, TrainConfig
@@ -31,6 +31,11 @@ def test_every_method_and_the_cheaper_kinds_of_puzzle_mix_are_timed(tiny):
 
 def test_methods_can_be_chosen(tiny):
     assert list(step_times(tiny, QUICK, {"mine": PuzzleSettings(grids=(2,))})) == ["mine"]
+
+
+@pytest.mark.filterwarnings("ignore:a saliency map is all zero:RuntimeWarning")
+def test_puzzle_mix_can_be_timed_beside_vanilla_alone(tiny):
+    assert list(puzzle_times(tiny, QUICK)) == ["vanilla", "puzzle", steps.BF16, steps.REFRESHED, steps.HALF]
 
 
 def test_variants_are_put_together_from_the_steps_they_take():

@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.optim import SGD
 
-from ..methods import METHODS, Batch, LossSettings, PuzzleSettings, build_method
+from ..methods import METHODS, Batch, LossSettings, PuzzleSettings, VanillaSettings, build_method
 from ..training.config import TrainConfig
 from ..training.feed import Feed
 from ..training.folder import open_folder
@@ -38,6 +38,11 @@ def step_times(
     return times if methods is not None else _averaged(times)
 
 
+def puzzle_times(config: TrainConfig, effort: Effort) -> dict[str, Times]:
+    """Time a vanilla step, one of Puzzle Mix and those of its cheaper variants: BF16, REFRESHED, HALF."""
+    return _averaged(step_times(config, effort, {"vanilla": VanillaSettings(), **_kinds()}))
+
+
 def loop_times(config: TrainConfig, effort: Effort) -> dict[str, Times]:
     """Time a vanilla step of our loop with its input pipeline (OURS), of a bare loop (BARE), and the PIPELINE alone."""
     bench, config = Bench(config), replace(config, method="vanilla", settings=None)
@@ -62,10 +67,14 @@ def _endless(trainer: Trainer) -> Iterator[None]:
 
 
 def _all_methods() -> dict[str, LossSettings]:
-    """Every method as it is by default, and what Puzzle Mix's cheaper variants are made of."""
-    puzzle = PuzzleSettings(grids=_COSTLIEST)
-    return {name: entry.settings() for name, entry in METHODS.items()} | {
-        "puzzle": puzzle,
+    """Every method as it is by default, and the kinds of Puzzle Mix's steps."""
+    return {name: entry.settings() for name, entry in METHODS.items()} | _kinds()
+
+
+def _kinds() -> dict[str, LossSettings]:
+    """The kinds of steps that Puzzle Mix and its cheaper variants are made of."""
+    return {
+        "puzzle": PuzzleSettings(grids=_COSTLIEST),
         BF16: PuzzleSettings(grids=_COSTLIEST, precision="bf16"),
         "new map kept": PuzzleSettings(grids=_COSTLIEST, refresh=1),
         "map reused": PuzzleSettings(grids=_COSTLIEST, refresh=_NEVER_STALE),
