@@ -22,8 +22,8 @@ from puzzlemix.evaluation.corruptions import CORRUPTIONS, LEVELS, corrupt
 from puzzlemix.models import build_model
 
 WHAT = (
-    "Corruptions of 1,000 generated images of 32x32, from float tensors to float tensors; attacks on 100 such images "
-    "with PreActResNet-18 at width 16; best of several interleaved runs in one process"
+    "Corruptions of 1,000 generated images of 32x32, from float tensors to float tensors, each timed once; attacks on "
+    "100 such images with PreActResNet-18 at width 16, best of several interleaved runs in one process"
 )
 CORRUPTIONS_GOAL, FGSM_GOAL = 60.0, 1.1
 _PASS = "forward-backward pass"
