@@ -18,7 +18,7 @@ class MixingTrainer(Trainer):
 
     mixup: PuzzleMix | None = None
 
-    def compute_loss(
+    def compute_loss(  # pyright: ignore[reportIncompatibleMethodOverride]  (what else is passed goes into _)
         self, model: nn.Module, inputs: dict[str, Any], return_outputs: bool = False, **_: Any
     ) -> Tensor | tuple[Tensor, Any]:
         """Cross-entropy against the mixed targets."""
@@ -46,7 +46,7 @@ def main(steps: int = 10, batch_size: int = 16) -> float:
     """Train a small ResNet on generated images; the evaluation loss."""
     torch.manual_seed(0)
     sizes = {"embedding_size": 16, "hidden_sizes": [16, 32], "depths": [1, 1], "layer_type": "basic"}
-    model = ResNetForImageClassification(ResNetConfig(num_labels=len(CLASSES), **sizes))
+    model = ResNetForImageClassification(ResNetConfig(num_labels=len(CLASSES), **sizes))  # pyright: ignore[reportCallIssue]
     with tempfile.TemporaryDirectory() as folder:
         arguments = TrainingArguments(
             output_dir=folder,

@@ -6,7 +6,6 @@ import json
 import math
 import os
 import platform
-import secrets
 import subprocess
 from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
@@ -14,6 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import torch
+
+from .files import write_atomically
 
 _PACKAGES = ("puzzlemix", "torch", "torchvision", "numpy", "numba", "scipy")
 _SOURCE = Path(__file__).parent
@@ -52,12 +53,7 @@ def write_record(path: Path, content: Mapping[str, Any]) -> None:
     """Write a record as JSON, the whole file or none; what is not a finite number becomes null."""
     text = json.dumps(_plain(content), indent=2, allow_nan=False) + "\n"
     path.parent.mkdir(parents=True, exist_ok=True)
-    beside = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
-    try:
-        beside.write_text(text)
-        os.replace(beside, path)
-    finally:
-        beside.unlink(missing_ok=True)
+    write_atomically(path, text.encode())
 
 
 def _plain(value: Any) -> Any:

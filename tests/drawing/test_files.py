@@ -51,7 +51,7 @@ def test_a_file_is_replaced_whole_or_not_at_all(figure, tmp_path, monkeypatch):
         raise OSError("disk full")
 
     with monkeypatch.context() as patch:
-        patch.setattr("puzzlemix.drawing.files.os.replace", fail)
+        patch.setattr("puzzlemix.files.os.replace", fail)
         with pytest.raises(OSError, match="disk full"):
             save_figure(figure, path)
     assert path.read_bytes() == b"old"

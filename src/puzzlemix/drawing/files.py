@@ -2,9 +2,10 @@
 
 import io
 import os
-import secrets
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from ..files import write_atomically
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -40,10 +41,5 @@ def save_figure(figure: "Figure", path: str | os.PathLike[str]) -> Path:
         raise ValueError(f"{path.name!r} does not end like a picture: choose one of {', '.join(KINDS)}")
     content = figure_bytes(figure, kind)
     path.parent.mkdir(parents=True, exist_ok=True)
-    beside = path.with_name(f".{secrets.token_hex(8)}.tmp")
-    try:
-        beside.write_bytes(content)
-        os.replace(beside, path)
-    finally:
-        beside.unlink(missing_ok=True)
+    write_atomically(path, content)
     return path

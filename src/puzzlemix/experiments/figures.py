@@ -15,10 +15,10 @@ from ..core.params import PuzzleMixConfig
 from ..core.saliency import gradient_saliency, input_gradient
 from ..drawing import Cell, draw_grid, save_figure
 from ..drawing.charts import Chart, Series, draw_charts
+from ..files import write_atomically
 from ..models import Normalized
 from ..showing import Mixing, Pictures, mix_pictures
 from ..showing.runs import load_run
-from ..training.checkpoint import write_atomically
 from ..training.config import MachineConfig, TrainConfig
 from ..training.feed import Feed
 from . import assignment, convergence, lambda_curves
@@ -33,7 +33,7 @@ _SHOWN = 6
 
 @dataclass(frozen=True)
 class Source:
-    """What figures are made of: the network and the test images of a finished run, `pairs` of them; `trials` of costs."""
+    """What figures are made of: network and test images of a finished run, so many pairs; so many trials of costs."""
 
     run: Path | None = None
     machine: MachineConfig = field(default_factory=MachineConfig)

@@ -2,14 +2,13 @@
 
 import time
 from collections.abc import Callable, Iterator
-from statistics import mean
 
 import torch
 from torch import Tensor, nn
 
 from ..evaluation.accuracy import evaluate
 from ..evaluation.attacks import PGD, pgd
-from ..evaluation.corruptions import CORRUPTIONS, LEVELS, corrupted
+from ..evaluation.corruption_error import drawn_errors
 from ..showing.runs import load_run
 from ..training.feed import Feed
 from ..training.log import Console
@@ -60,12 +59,9 @@ def pgd_error(model: nn.Module, feed: Feed) -> float:
 
 def corruption_error(model: nn.Module, feed: Feed) -> float:
     """The mean error over all corruptions and severities, computed on the test images."""
-    accuracies = [
-        evaluate(model, corrupted(((b.images, b.labels, b.samples) for b in feed.test()), name, severity)).top1
-        for name in CORRUPTIONS
-        for severity in LEVELS
-    ]
-    return 1 - mean(accuracies)
+    error = drawn_errors(model, ((batch.images, batch.labels, batch.samples) for batch in feed.test())).mean()
+    assert error is not None
+    return error
 
 
 LATE: dict[str, Callable[[nn.Module, Feed], float]] = {"pgd": pgd_error, "corruption": corruption_error}

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from ..training.checkpoint import write_atomically
+from ..files import write_atomically
 from ..training.config import MachineConfig, TrainConfig
 from .recipes import Table
 

@@ -3,13 +3,13 @@
 import os
 import pickle
 import re
-import secrets
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import torch
 from torch import Tensor, nn
 
+from ..files import write_atomically
 from .extras import require
 
 # The network inside each kind of wrapper. By class name, so that none of their packages has to be imported.
@@ -38,7 +38,7 @@ def write_weights(state: Mapping[str, Tensor], path: str | os.PathLike) -> None:
     to_bytes = require("safetensors.torch").save
     # Clones, because safetensors refuses tensors that share memory, as tied weights do.
     tensors = {name: tensor.detach().cpu().contiguous().clone() for name, tensor in state.items()}
-    _write_atomically(to_bytes(tensors, metadata={"format": "pt"}), Path(path))
+    write_atomically(Path(path), to_bytes(tensors, metadata={"format": "pt"}))
 
 
 def load_weights(model: nn.Module, path: str | os.PathLike) -> None:
@@ -60,20 +60,6 @@ def bare(model: nn.Module) -> nn.Module:
     while (attribute := _INSIDE.get(type(model).__name__)) is not None:
         model = getattr(model, attribute)
     return model
-
-
-def _write_atomically(content: bytes, path: Path) -> None:
-    """Write beside the target, then rename: readers see the old file or the new one, never half of it."""
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
-    try:
-        with open(temporary, "xb") as file:
-            file.write(content)
-            file.flush()
-            # Without it, a power cut after the rename could leave an empty file under the final name.
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def _read(path: Path) -> dict[str, Tensor]:

@@ -6,15 +6,15 @@ rename makes both the content and its checksum visible, and `torch.load` opens t
 
 import hashlib
 import io
-import os
 import pickle
 import re
-import secrets
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
+
+from ..files import write_atomically
 
 _NAME = re.compile(r"epoch(\d+)-step(\d+)\.([0-9a-f]{16})\.pt")
 _KEPT = 2
@@ -55,26 +55,6 @@ def list_checkpoints(folder: Path) -> list[Path]:
     return sorted(found, key=lambda path: (_step(path), path.stat().st_mtime_ns))
 
 
-def write_atomically(path: Path, content: bytes | memoryview) -> None:
-    """Replace a file at once: whoever reads it, even after a crash or a power cut, finds the old or the new one."""
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
-    try:
-        with open(temporary, "xb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-        _sync_folder(path.parent)
-    finally:
-        temporary.unlink(missing_ok=True)
-
-
-def remove_leftovers(folder: Path) -> None:
-    """Remove what a killed process left of a file it was writing; nobody else may be writing here."""
-    for path in folder.glob(".*.tmp"):
-        path.unlink(missing_ok=True)
-
-
 def _load(path: Path) -> dict[str, Any]:
     """Read a checkpoint; ValueError for one that is not what was written."""
     content = path.read_bytes()
@@ -104,15 +84,3 @@ def _remove_old(folder: Path, newest: Path) -> None:
     before = [path for path in others if _step(path) <= _step(newest)]
     for path in set(others) - set(before[-(_KEPT - 1) :]):
         path.unlink(missing_ok=True)
-
-
-def _sync_folder(folder: Path) -> None:
-    """Make a rename last through a power cut; not every system lets a folder be opened for that."""
-    try:
-        descriptor = os.open(folder, os.O_RDONLY)
-    except OSError:
-        return
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

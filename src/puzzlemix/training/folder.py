@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
 
-from .checkpoint import remove_leftovers, write_atomically
+from ..files import remove_leftovers, write_atomically
 from .config import TrainConfig, differences
 
 try:
