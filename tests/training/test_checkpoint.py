@@ -3,7 +3,7 @@ import os
 import pytest
 import torch
 
-from puzzlemix.training import checkpoint
+from puzzlemix.files import remove_leftovers
 from puzzlemix.training.checkpoint import list_checkpoints, load_latest, save_checkpoint
 
 
@@ -86,7 +86,7 @@ def test_half_a_file_of_a_killed_process_is_ignored_and_removed(tmp_path, told):
     leftover = path.with_name(f".{path.name}.deadbeef.tmp")
     leftover.write_bytes(b"half")
     assert latest(tmp_path, told) == 1
-    checkpoint.remove_leftovers(tmp_path)
+    remove_leftovers(tmp_path)
     assert list(tmp_path.iterdir()) == [path]
 
 
