@@ -30,4 +30,4 @@ def load(name: str) -> tuple[dict[str, Any], list[Row]] | None:
     except FileNotFoundError:
         return None
     known = [part.name for part in fields(Row)]
-    return content, [Row(**{key: entry[key] for key in known}) for entry in content["rows"]]
+    return content, [Row(**{key: entry[key] for key in known if key in entry}) for entry in content["rows"]]

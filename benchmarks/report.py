@@ -13,7 +13,7 @@ class Row:
 
     goal: the limit that was set, of what `judge` names: "speedup" (at least: the first peer's time over ours), "time"
     (at most: ours over the first peer's) or "value" (at most: ours). medians: where `ours` and `peers` are the best of
-    several, the medians, ours under "ours".
+    several, the medians, ours under "ours"; best: where they are medians, the best.
     """
 
     part: str
@@ -24,6 +24,7 @@ class Row:
     judge: Literal["speedup", "time", "value"] = "speedup"
     goal: float | None = None
     medians: dict[str, float] = field(default_factory=dict)
+    best: dict[str, float] = field(default_factory=dict)
 
     def ratios(self) -> dict[str, float]:
         """By peer: how many times faster ours is, or which part of its time ours takes."""

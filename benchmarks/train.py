@@ -32,7 +32,7 @@ from puzzlemix.training.config import DataConfig, LoopConfig, MachineConfig, Mod
 
 WHAT = (
     "PreActResNet-18 on 100 images of 32x32 per step, in float32 where nothing else is said; Puzzle Mix at its finest "
-    "grid, 16; best of several interleaved steps in one process"
+    "grid, 16; medians of interleaved steps in one process, each variant of it beside vanilla alone"
 )
 CONFIG = TrainConfig(
     data=DataConfig("synthetic", train_images=2000, test_images=100),
@@ -46,23 +46,26 @@ TINY = replace(
     model=ModelConfig("preact_resnet18", width=2),
     loop=LoopConfig(batch_size=10),
 )
-ROUNDS = {"steps": 13, "loop": 7, "methods": 3, "layout": 5}  # most for the closest goals; three minutes in all
+ROUNDS = {"steps": 9, "loop": 7, "methods": 5, "layout": 5}  # most for the closest goals; three minutes in all
 GOALS = {"puzzle": 1.75, BF16: 1.40, REFRESHED: 1.20}  # the time of a step over a vanilla one's
 OTHERS = ("input_mixup", "manifold_mixup", "cutmix", "augmix")
 
 
 def beside(part: str, case: str, ours: Times, peer: str, theirs: Times, goal: float | None = None) -> Row:
-    """A row that judges how much of the peer's time ours takes."""
-    milliseconds = [1e3 * time for time in (ours.best, theirs.best, ours.median, theirs.median)]
-    medians = {"ours": milliseconds[2], peer: milliseconds[3]}
-    return Row(part, case, "ms", milliseconds[0], {peer: milliseconds[1]}, "time", goal, medians)
+    """A row that judges how much of the peer's time ours takes.
+
+    By the median: a step takes a second, and the luckiest of a few says less than what most of them take.
+    """
+    best = {"ours": 1e3 * ours.best, peer: 1e3 * theirs.best}
+    return Row(part, case, "ms", 1e3 * ours.median, {peer: 1e3 * theirs.median}, "time", goal, best=best)
 
 
 def steps(config: TrainConfig, effort: Effort) -> Iterator[Row]:
     """A step of Puzzle Mix and of its cheaper variants, beside a vanilla one."""
     times = puzzle_times(config, effort)
     for name in (*GOALS, HALF):
-        yield beside("step", name, times[name], "vanilla", times["vanilla"], GOALS.get(name))
+        ours, vanilla = times[name]
+        yield beside("step", name, ours, "vanilla", vanilla, GOALS.get(name))
 
 
 def methods(config: TrainConfig, effort: Effort) -> Iterator[Row]:
@@ -76,7 +79,7 @@ def loop(config: TrainConfig, effort: Effort) -> Iterator[Row]:
     """The training loop beside a bare one, and what of its step goes into the input pipeline."""
     times = loop_times(config, effort)
     yield beside("vanilla training", "a step of the loop", times[OURS], BARE, times[BARE], goal=1.05)
-    share = 100 * times[PIPELINE].best / times[OURS].best
+    share = 100 * times[PIPELINE].median / times[OURS].median
     yield Row("vanilla training", PIPELINE, "% of a step", share, judge="value", goal=5)
 
 

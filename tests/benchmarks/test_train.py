@@ -30,8 +30,8 @@ def test_quick_runs_through_all_parts(train):
     assert sum("at most" in line for line in lines) == 5
 
 
-def test_goals_are_judged_by_the_best_runs(train, monkeypatch):
-    times = dict.fromkeys((*train.GOALS, train.HALF), Times(1.3, 9.0)) | {"vanilla": Times(1.0, 1.0)}
+def test_goals_are_judged_by_what_most_steps_take(train, monkeypatch):
+    times = dict.fromkeys((*train.GOALS, train.HALF), (Times(9.0, 1.3), Times(9.0, 1.0)))
     monkeypatch.setattr(train, "puzzle_times", lambda *_: times)
     met = {row.case: row.met() for row in train.steps(train.CONFIG, train.QUICK)}
     assert {name: met[name] for name in train.GOALS} == {"puzzle": True, train.BF16: True, train.REFRESHED: False}
@@ -39,7 +39,7 @@ def test_goals_are_judged_by_the_best_runs(train, monkeypatch):
 
 
 def test_the_pipeline_is_judged_as_a_share_of_the_step(train, monkeypatch):
-    times = {train.OURS: Times(2.0, 2.0), train.BARE: Times(1.95, 2.0), train.PIPELINE: Times(0.12, 0.2)}
+    times = {train.OURS: Times(2.0, 2.0), train.BARE: Times(1.95, 1.95), train.PIPELINE: Times(0.1, 0.12)}
     monkeypatch.setattr(train, "loop_times", lambda *_: times)
     loop, pipeline = train.loop(train.CONFIG, train.QUICK)
     assert loop.met() is True

@@ -35,12 +35,23 @@ def step_times(
     bench = Bench(config)
     chosen = _all_methods() if methods is None else methods
     times = one_by_one(effort, {name: bench.step_of(settings) for name, settings in chosen.items()})
-    return times if methods is not None else _averaged(times)
+    if methods is not None:
+        return times
+    variants = {name: _put_together(name, times) for name in _VARIANTS}
+    return {name: times[name] for name in METHODS} | variants
 
 
-def puzzle_times(config: TrainConfig, effort: Effort) -> dict[str, Times]:
-    """Time a vanilla step, one of Puzzle Mix and those of its cheaper variants: BF16, REFRESHED, HALF."""
-    return _averaged(step_times(config, effort, {"vanilla": VanillaSettings(), **_kinds()}))
+def puzzle_times(config: TrainConfig, effort: Effort) -> dict[str, tuple[Times, Times]]:
+    """Time a step of Puzzle Mix, and of its variants BF16, REFRESHED and HALF, and with each a vanilla one.
+
+    Each is beside vanilla alone, as in a run of its own: steps with other memory in between are slower than either.
+    """
+    bench, kinds, found = Bench(config), _kinds(), {}
+    for name, parts in _VARIANTS.items():
+        chosen = {"vanilla": VanillaSettings()} | {kind: kinds[kind] for _, kind in parts}
+        times = one_by_one(effort, {kind: bench.step_of(settings) for kind, settings in chosen.items()})
+        found[name] = _put_together(name, times), times["vanilla"]
+    return found
 
 
 def loop_times(config: TrainConfig, effort: Effort) -> dict[str, Times]:
@@ -82,13 +93,17 @@ def _kinds() -> dict[str, LossSettings]:
     }
 
 
-def _averaged(times: dict[str, Times]) -> dict[str, Times]:
-    """Put the variants together out of the kinds of steps they take."""
-    new, reused, unmixed = (times.pop(kind) for kind in ("new map kept", "map reused", "unmixed"))
-    return times | {
-        REFRESHED: average((1, new), (REFRESH - 1, reused)),
-        HALF: average((0.5, times["puzzle"]), (0.5, unmixed)),
-    }
+_VARIANTS = {
+    "puzzle": ((1, "puzzle"),),
+    BF16: ((1, BF16),),
+    REFRESHED: ((1, "new map kept"), (REFRESH - 1, "map reused")),
+    HALF: ((0.5, "puzzle"), (0.5, "unmixed")),
+}
+
+
+def _put_together(variant: str, times: Mapping[str, Times]) -> Times:
+    """The mean time of a variant's steps, out of the kinds of steps that it takes."""
+    return average(*((weight, times[kind]) for weight, kind in _VARIANTS[variant]))
 
 
 class Bench:
