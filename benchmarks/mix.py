@@ -59,7 +59,7 @@ def timed(part: str, case: str, times: dict[str, Times], goal: float | None = No
 def whole_mix(effort: Effort, anchor: Callable | None) -> Iterator[Row]:
     """The whole mix at the paper's four grids."""
     batch = scenes(100)
-    peers = ({USUAL: usual_way.usual_mix} if usual_way.gco else {}) | ({"the anchor": anchor} if anchor else {})
+    peers = ({USUAL: usual_way.usual_mix} if usual_way.gco else {}) | ({"another script": anchor} if anchor else {})
     for side in GRIDS:
         functions: dict[str, Callable] = {"ours": partial(mix, batch, side)}
         for name, peer in peers.items():

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from . import palette
+from .axes import dress, whole_numbers
 from .figures import new_figure
 
 if TYPE_CHECKING:
@@ -55,25 +56,8 @@ def _panel(axes: "Axes", title: str, across: str, lines: Sequence[tuple[Sequence
         )
     axes.set_xlim(0, max(max(reaches) for reaches, _ in lines) or 1)
     axes.set_ylim(0, 102)
-    axes.set_facecolor(palette.PAPER)
-    axes.set_title(title, loc="left", **palette.text_style(palette.TITLE_SIZE))
-    axes.set_xlabel(across, **palette.text_style(palette.CAPTION_SIZE, palette.MUTED))
-    _quieten(axes)
-
-
-def _quieten(axes: "Axes") -> None:
-    """Few and quiet marks, whatever the user's style sheet says."""
-    from matplotlib.ticker import MaxNLocator
-
-    axes.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=10))
-    axes.grid(visible=False, which="both", axis="both")
-    axes.grid(visible=True, axis="y", color=palette.LINE, linewidth=0.5, linestyle="-")
-    axes.set_axisbelow(True)
-    axes.tick_params(
-        which="both", length=0, labelsize=palette.CAPTION_SIZE, labelcolor=palette.MUTED, labelfontfamily="DejaVu Sans"
-    )
-    for side, spine in axes.spines.items():
-        spine.set(visible=side == "bottom", color=palette.LINE, linewidth=0.8)
+    whole_numbers(axes, 10)
+    dress(axes, title, across)
 
 
 def _name_lines(axes: "Axes", names: Sequence[str]) -> None:

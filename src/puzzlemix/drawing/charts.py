@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from . import palette
+from .axes import dress
 from .figures import new_figure
 
 if TYPE_CHECKING:
@@ -61,14 +62,7 @@ def _draw_chart(axes: "Axes", chart: Chart, colours: dict[str, str]) -> None:
         axes.set_xscale("log", base=2)
     if chart.log_y:
         axes.set_yscale("log")
-    axes.set_facecolor(palette.PAPER)
-    axes.set_title(chart.title, loc="left", **palette.text_style(palette.CAPTION_SIZE + 0.6))
-    axes.set_xlabel(chart.below, **palette.text_style(palette.CAPTION_SIZE, palette.MUTED))
-    axes.grid(visible=True, axis="y", color=palette.LINE, linewidth=0.5)
-    axes.set_axisbelow(True)
-    axes.tick_params(which="both", length=0, labelsize=palette.CAPTION_SIZE - 0.8, labelcolor=palette.MUTED)
-    for side, spine in axes.spines.items():
-        spine.set(visible=side == "bottom", color=palette.LINE, linewidth=0.8)
+    dress(axes, chart.title, chart.below, title_size=palette.CAPTION_SIZE + 0.6, size=palette.CAPTION_SIZE - 0.8)
 
 
 def _write_legend(figure: "Figure", colours: dict[str, str]) -> None:

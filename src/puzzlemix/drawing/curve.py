@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from . import palette
+from .axes import dress, whole_numbers
 from .figures import new_figure
 
 if TYPE_CHECKING:
@@ -68,6 +69,8 @@ def _values(curve: Curve, name: str, scale: float) -> np.ndarray:
 
 
 def _draw_panel(axes: "Axes", lines: Sequence[_Line], title: str) -> None:
+    from matplotlib.ticker import MaxNLocator
+
     epochs = max(len(line.values) for line in lines)
     highest = np.nanmax([1e-3, *(value for line in lines for value in line.values if math.isfinite(value))])
     for line in lines:
@@ -77,27 +80,10 @@ def _draw_panel(axes: "Axes", lines: Sequence[_Line], title: str) -> None:
         )
     axes.set_xlim(min(1, epochs - 1), epochs)
     axes.set_ylim(0, 1.05 * highest)
-    _dress(axes, title)
-    _write_names(axes, lines, epochs)
-
-
-def _dress(axes: "Axes", title: str) -> None:
-    """Few and quiet marks, whatever the user's style sheet says."""
-    from matplotlib.ticker import MaxNLocator
-
-    axes.set_facecolor(palette.PAPER)
-    axes.set_title(title, loc="left", **palette.text_style(palette.TITLE_SIZE))
-    axes.set_xlabel("epoch", **palette.text_style(palette.CAPTION_SIZE, palette.MUTED))
-    axes.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=8))
+    whole_numbers(axes, 8)
     axes.yaxis.set_major_locator(MaxNLocator(nbins=6))
-    axes.grid(visible=False, which="both", axis="both")
-    axes.grid(visible=True, axis="y", color=palette.LINE, linewidth=0.5, linestyle="-")
-    axes.set_axisbelow(True)
-    axes.tick_params(
-        which="both", length=0, labelsize=palette.CAPTION_SIZE, labelcolor=palette.MUTED, labelfontfamily="DejaVu Sans"
-    )
-    for side, spine in axes.spines.items():
-        spine.set(visible=side == "bottom", color=palette.LINE, linewidth=0.8)
+    dress(axes, title, "epoch")
+    _write_names(axes, lines, epochs)
 
 
 def _write_names(axes: "Axes", lines: Sequence[_Line], epochs: int) -> None:
