@@ -10,7 +10,11 @@ from puzzlemix.cli import main
 
 
 def test_it_serves_until_ctrl_c():
-    program = "from puzzlemix.cli import main; raise SystemExit(main())"
+    # what runs in the background may have been told to ignore Ctrl-C, and would pass that on
+    program = (
+        "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "from puzzlemix.cli import main; raise SystemExit(main())"
+    )
     command = [sys.executable, "-c", program, "explore", "--no-browser"]
     running = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
@@ -24,6 +28,7 @@ def test_it_serves_until_ctrl_c():
         _, complaints = running.communicate(timeout=60)
     finally:
         running.kill()
+        running.communicate()
     assert (running.returncode, complaints) == (0, "")
 
 

@@ -16,7 +16,13 @@ from .flags import Names, add_flags, changed, flags_of, read_flags
 from .parser import Parser, UsageError
 from .tables import aligned
 
-_IMAGES = {"cifar10": 50_000, "cifar100": 50_000, "tiny_imagenet": 100_000, "imagenet": 1_281_167}
+_IMAGES = {
+    "cifar10": 50_000,
+    "cifar100": 50_000,
+    "tiny_imagenet": 100_000,
+    "imagenet": 1_281_167,
+    "imagenet_colour": 1_281_167,
+}
 _ABOUT = """\
 Fill a table of the paper: train what is missing, go on where a run was cut off, and print the paper's errors and ours.
 Or draw a figure of it, with its numbers beside it.
