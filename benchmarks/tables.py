@@ -44,7 +44,7 @@ TABLES: dict[str, Callable[[], str]] = {
     **{name: partial(short, name) for name in SHORT},
     **{f"{name} in full": partial(in_full, name) for name in SHORT},
     "gpu": gpu,
-    "evaluation": partial(in_full, "evaluation"),
+    **{name: partial(in_full, name) for name in ("evaluation", "processes")},
 }
 
 

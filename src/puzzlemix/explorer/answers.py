@@ -1,8 +1,10 @@
 """What the page asks for, answered as plain values: no word of HTTP here."""
 
+import gc
+import importlib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -123,6 +125,7 @@ class Explorer:
         example = mix.example()
         drawn = {panel: rendering.panel_url(example, panel) for panel in PANELS}
         beside = {"mixup": mixes.input_mixup(read.pair, settings), "cutmix": mixes.cutmix(read.pair, settings)}
+        _settle()
         return {
             "panels": drawn | self._overlays(session, read, example),
             "mixed": rendering.picture_url(mix.mixed.images[0]),
@@ -220,3 +223,14 @@ def _title(panel: str) -> str:
 
 def _described_beside(beside: mixes.Beside) -> dict[str, Any]:
     return {"image": rendering.picture_url(beside.image), "ratio": beside.ratio, "kept": beside.kept._asdict()}
+
+
+@cache
+def _settle() -> None:
+    """Import what only the hardest plans need, and never again look for garbage among all that is imported by now.
+
+    Either would make one answer, some time, take as long as three.
+    """
+    importlib.import_module("scipy.optimize")
+    gc.collect()
+    gc.freeze()
