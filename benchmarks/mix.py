@@ -23,6 +23,7 @@ import report
 import torch
 import torch.nn.functional as F
 import usual_way
+from options import checked, parser_of
 from report import Row
 from torch import Tensor, nn
 
@@ -218,17 +219,9 @@ def main(arguments: list[str] | None = None) -> None:
 
 def read_options(arguments: list[str] | None) -> argparse.Namespace:
     """Read the command line."""
-    parser = argparse.ArgumentParser(description="How fast the mix is, and beside what.")
-    parser.add_argument("--quick", action="store_true", help="measure so briefly that the numbers mean little")
-    parser.add_argument("--record", action="store_true", help="write records/mix.json")
-    parser.add_argument("--only", type=lambda names: names.split(","), default=[*PARTS], help=", ".join(PARTS))
+    parser = parser_of("mix", "How fast the mix is, and beside what.", PARTS)
     parser.add_argument("--anchor", type=Path, help="a script whose `anchor_mix` is to be timed as well")
-    options = parser.parse_args(arguments)
-    if unknown := set(options.only) - set(PARTS):
-        parser.error(f"there is no part {', '.join(sorted(unknown))}: choose from {', '.join(PARTS)}")
-    if options.record and (options.quick or len(set(options.only)) < len(PARTS)):
-        parser.error("a record holds everything, carefully measured: leave out --quick and --only")
-    return options
+    return checked(parser, arguments, PARTS)
 
 
 def load_anchor(path: Path) -> Callable:

@@ -12,6 +12,7 @@ from dataclasses import replace
 import recording
 import report
 import torch
+from options import checked, parser_of
 from report import Row
 
 from puzzlemix.bench.steps import (
@@ -117,16 +118,7 @@ def main(arguments: list[str] | None = None) -> None:
 
 def read_options(arguments: list[str] | None) -> argparse.Namespace:
     """Read the command line."""
-    parser = argparse.ArgumentParser(description="How long a training step takes with each method.")
-    parser.add_argument("--quick", action="store_true", help="measure so little that the numbers mean nothing")
-    parser.add_argument("--record", action="store_true", help="write records/train.json")
-    parser.add_argument("--only", type=lambda names: names.split(","), default=[*PARTS], help=", ".join(PARTS))
-    options = parser.parse_args(arguments)
-    if unknown := set(options.only) - set(PARTS):
-        parser.error(f"there is no part {', '.join(sorted(unknown))}: choose from {', '.join(PARTS)}")
-    if options.record and (options.quick or len(set(options.only)) < len(PARTS)):
-        parser.error("a record holds everything, carefully measured: leave out --quick and --only")
-    return options
+    return checked(parser_of("train", "How long a training step takes with each method.", PARTS), arguments, PARTS)
 
 
 if __name__ == "__main__":

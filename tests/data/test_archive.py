@@ -80,7 +80,7 @@ def test_a_truncated_archive_is_said_to_be_one(write, kind):
 
 @pytest.mark.parametrize("kind", ["zip", "tar"])
 def test_names_that_lead_out_of_an_archive_lead_nowhere(write, tmp_path, kind):
-    path = write({"../out.txt": b"evil", "/tmp/absolute.txt": b"evil", "train/a.png": b"a"}, kind)
+    path = write({"../out.txt": b"evil", "/absolute.txt": b"evil", "train/a.png": b"a"}, kind)
     before = set(tmp_path.rglob("*"))
     tree = open_tree(path)
     assert [tree.read(name) for name in tree.names if name.endswith("a.png")] == [b"a"]
