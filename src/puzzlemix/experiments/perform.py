@@ -9,11 +9,13 @@ from torch import Tensor, nn
 from ..evaluation.accuracy import evaluate
 from ..evaluation.attacks import PGD, pgd
 from ..evaluation.corruption_error import drawn_errors
+from ..recording import where
 from ..showing.runs import load_run
 from ..training.feed import Feed
 from ..training.log import Console
 from ..training.loop import train
 from ..training.outcome import Outcome
+from ..training.processes import find_device
 from .run import Places, Planned, write_record
 
 # The ablation's attack: seven steps from a random start, as far as FGSM goes.
@@ -25,11 +27,12 @@ def perform(run: Planned, places: Places, console: Console | None = None) -> Non
     outcome = train(run.config, run.folder(places), console)
     errors = {name: 100 * value for name, value in trained_errors(outcome).items()}
     late = [name for name in run.measures if name in LATE]
+    device = find_device(run.config.machine)
     start = time.perf_counter()
     if late:
-        trained, feed = load_run(run.folder(places)), Feed(run.config)
-        errors |= {name: 100 * LATE[name](trained.model, feed) for name in late}
-    about = {"seconds": outcome.seconds, "judged_seconds": time.perf_counter() - start, "torch": torch.__version__}
+        model, feed = load_run(run.folder(places)).model.to(device), Feed(run.config, device=device)
+        errors |= {name: 100 * LATE[name](model, feed) for name in late}
+    about = {"seconds": outcome.seconds, "judged_seconds": time.perf_counter() - start, "where": where(device)}
     write_record(run, places, errors, about)
 
 
