@@ -11,6 +11,7 @@ from puzzlemix.core.inputs import Grid
 class Step(NamedTuple):
     epoch: int
     size: int
+    crop: float | None = None
 
 
 @dataclass(frozen=True)
@@ -83,6 +84,8 @@ def test_nothing_typed_changes_nothing():
         (["--marks", "3,5", "9"], Settings(marks=(3, 5, 9))),
         (["--knots", "0", "0.5", "8", "1"], Settings(knots=((0.0, 0.5), (8.0, 1.0)))),
         (["--steps", "0,128,15,224"], Settings(steps=(Step(0, 128), Step(15, 224)))),
+        (["--steps", "0", "128", "0.5", "15", "224"], Settings(steps=(Step(0, 128, 0.5), Step(15, 224)))),
+        (["--steps", "0", "128", "15", "224", "1.0"], Settings(steps=(Step(0, 128), Step(15, 224, 1.0)))),
         (["--beta", "2"], Settings(mix=Mixture(beta=2.0))),
         (["--noise"], Settings(noise=Noise())),
         (["--noise-eps", "2"], Settings(noise=Noise(eps=2.0))),
@@ -110,7 +113,7 @@ def test_a_group_keeps_what_is_not_typed():
         (["--way", "bck"], "--way 'bck' is unknown: did you mean back?"),
         (["--grids", "2x"], "--grids is '2x': pass a grid, as 4 or 2x8"),
         (["--knots", "1", "2", "3"], "--knots has 3 values: pass 2 for each entry, X X"),
-        (["--steps", "1"], "--steps has 1 values: pass 2 for each entry, EPOCH SIZE"),
+        (["--steps", "1"], "--steps has 1 values: pass 2 or 3 for each entry, EPOCH SIZE [CROP]"),
         (["--name", "x"], "'--name' is not understood"),
     ],
 )

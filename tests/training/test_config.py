@@ -12,7 +12,7 @@ FULL = TrainConfig(
     method="puzzle",
     data=DataConfig("cifar100", train_images=50),
     model=ModelConfig("wrn28_10", stride=2),
-    loop=LoopConfig(epochs=100, phases=((0, 128, 1024), (15, 224, 448)), ema=0.999, precision="bf16"),
+    loop=LoopConfig(epochs=100, phases=((0, 128, 1024), (15, 224, 448, 0.25)), ema=0.999, precision="bf16"),
     machine=MachineConfig(save_seconds=None, device="cpu"),
     settings=PuzzleSettings(grids=(4, (2, 8)), mix=PuzzleMixConfig(labels=2), adversarial=Adversarial(0.1), refresh=4),
     seed=3,
@@ -27,7 +27,17 @@ def test_there_and_back_through_json(config):
 def test_what_is_left_out_has_its_default():
     assert TrainConfig.from_json('{"method": "cutmix"}') == TrainConfig(method="cutmix")
     assert TrainConfig.from_json("{}").settings == PuzzleSettings()
-    assert FULL.loop.phases[1] == Phase(15, 224, 448)
+    assert FULL.loop.phases == (Phase(0, 128, 1024), Phase(15, 224, 448, crop=0.25))
+
+
+def test_phases_without_a_crop_are_still_read():
+    triples = {"loop": {"phases": [[0, 128, 1024], [15, 224, 448, 1]]}}
+    assert TrainConfig.from_json(json.dumps(triples)).loop.phases == (
+        Phase(0, 128, 1024, None),
+        Phase(15, 224, 448, 1.0),
+    )
+    with pytest.raises(ValueError, match=r"phases\[0\] is \[0, 128\]: pass a list of 4"):
+        TrainConfig.from_json('{"loop": {"phases": [[0, 128]]}}')
 
 
 def test_only_the_machine_is_not_part_of_what_a_run_is():
@@ -102,6 +112,7 @@ def test_text_that_is_no_config_is_named(text, message):
         (LoopConfig, {"precision": "bf61"}, "did you mean bf16"),
         (LoopConfig, {"fgsm_255": -1}, "fgsm_255=-1"),
         (LoopConfig, {"phases": ((5, 32, 10), (5, 64, 10))}, "rising epochs"),
+        (LoopConfig, {"phases": ((0, 32, 10, 8.0),)}, "crops above 0 and at most 1"),
         (MachineConfig, {"device": "gpu"}, "device='gpu'"),
         (MachineConfig, {"strategy": "dpd"}, "did you mean ddp"),
         (MachineConfig, {"workers": -1}, "workers=-1"),

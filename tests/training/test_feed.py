@@ -2,6 +2,7 @@ import dataclasses
 
 import pytest
 import torch
+from PIL import Image
 
 from puzzlemix.data import DataError
 from puzzlemix.training.config import DataConfig, LoopConfig, MachineConfig, TrainConfig
@@ -58,6 +59,25 @@ def test_phases_change_sizes_and_batches():
         (20, 3, 32, 32), (30, 3, 16, 16), (10, 3, 24, 24),
     ]  # fmt: skip
     assert next(feed.test()).images.shape == (10, 3, 32, 32)
+
+
+def test_images_in_memory_are_not_cut_out():
+    with pytest.raises(ValueError, match=r"a phase has the crop 0\.5, but images of synthetic are shifted"):
+        Feed(make_config(epochs=4, phases=((0, 16, 30), (2, 32, 20, 0.5))))
+
+
+def test_a_phase_says_how_much_is_cut_out_at_least(tmp_path):
+    for number, place in enumerate(["train/cat", "train/dog", "val/cat", "val/dog"]):
+        (tmp_path / place).mkdir(parents=True)
+        for count in range(4):
+            Image.new("RGB", (100, 80), (count, number, 0)).save(tmp_path / place / f"{count}.png")  # too large to be kept in memory
+    data = DataConfig(str(tmp_path), size=16)
+    feed = Feed(make_config(data=data, machine=MachineConfig(workers=0), batch_size=8, phases=((1, 16, 8, 0.9),)))
+    shares = [
+        torch.cat([batch.view.height * batch.view.width for batch in feed.train(epoch)]) / 8000 for epoch in (0, 1)
+    ]
+    assert float(shares[0].min()) < 0.8
+    assert float(shares[1].min()) > 0.85  # sides are rounded to whole pixels
 
 
 def test_a_phase_that_wants_more_images_than_there_are_fails_at_once():

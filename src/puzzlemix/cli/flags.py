@@ -145,11 +145,28 @@ def _read_tuple(kind: Any, items: list[str], name: str) -> tuple[Any, ...]:
     parts = _parts(kind)
     if parts is None:
         return tuple(_read(kind, item, name) for item in items)
-    if len(items) % len(parts):
-        raise UsageError(f"{name} has {len(items)} values: pass {len(parts)} for each entry, {_metavar(kind)}")
-    groups = [items[start : start + len(parts)] for start in range(0, len(items), len(parts))]
-    read = ([_read(part, item, name) for part, item in zip(parts.values(), group, strict=True)] for group in groups)
+    optional = getattr(kind, "_field_defaults", {})
+    groups = _groups(items, len(parts) - len(optional), len(parts))
+    if groups and len(groups[-1]) < len(parts) - len(optional):
+        raise UsageError(f"{name} has {len(items)} values: pass {_counts(parts, optional)}, {_metavar(kind)}")
+    read = ([_read(part, item, name) for part, item in zip(parts.values(), group, strict=False)] for group in groups)
     return tuple(kind(*group) if hasattr(kind, "_fields") else tuple(group) for group in read)
+
+
+def _groups(items: Sequence[str], least: int, most: int) -> list[list[str]]:
+    """The values of each entry; what may be left out of one is there if it is no whole number, as its first value."""
+    groups, start = [], 0
+    while start < len(items):
+        end = min(start + least, len(items))
+        while end < min(start + most, len(items)) and not items[end].isdecimal():
+            end += 1
+        groups.append(list(items[start:end]))
+        start = end
+    return groups
+
+
+def _counts(parts: Mapping[str, Any], optional: Mapping[str, Any]) -> str:
+    return f"{len(parts) - len(optional)}{f' or {len(parts)}' if optional else ''} for each entry"
 
 
 def _items(typed: Sequence[str]) -> list[str]:
@@ -200,7 +217,9 @@ def _metavar(kind: Any) -> str:
         return "{" + ",".join(map(str, get_args(kind))) + "}"
     parts = _parts(kind)
     if parts is not None:
-        return " ".join(_metavar(part) if name.isdigit() else name.upper() for name, part in parts.items())
+        names = {name: _metavar(part) if name.isdigit() else name.upper() for name, part in parts.items()}
+        optional = getattr(kind, "_field_defaults", {})
+        return " ".join(f"[{words}]" if name in optional else words for name, words in names.items())
     if get_origin(kind) is tuple:
         return _metavar(get_args(kind)[0])
     return _WORDS[kind]

@@ -35,11 +35,12 @@ class Page(NamedTuple):
 
 
 class _Order(NamedTuple):
-    """A batch to be read: sample numbers (B), the side of its images, and its epoch, None in evaluation."""
+    """A batch to be read: sample numbers (B), side of the images, epoch (None in evaluation), least crop."""
 
     samples: np.ndarray  # a tensor would travel to the workers through shared memory, and take a file of it each
     size: int
     epoch: int | None
+    crop: float | None = None
 
 
 class Loader:
@@ -69,17 +70,21 @@ class Loader:
         *,
         start: int = 0,
         size: int | None = None,
+        crop: float | None = None,
         rank: int = 0,
         world: int = 1,
     ) -> Iterator[Page]:
-        """Read an epoch in its order from step `start` on; of each batch, process `rank` of `world` gets its part."""
+        """Read an epoch in its order from step `start` on; of each batch, process `rank` of `world` gets its part.
+
+        crop: the least share of its area that is cut out of an image on disk, if not as its set says.
+        """
         if batch_size % world:
             raise ValueError(f"batch_size={batch_size} cannot be shared evenly by {world} processes: pass a multiple")
         order_N = epoch_order(len(self.split), self.seed, epoch).numpy()
         part = batch_size // world
         firsts = [step * batch_size + rank * part for step in range(start, self.steps(batch_size))]
         size = self.split.spec.size if size is None else size
-        return self._read([_Order(order_N[first : first + part], size, epoch) for first in firsts])
+        return self._read([_Order(order_N[first : first + part], size, epoch, crop) for first in firsts])
 
     def test(self, batch_size: int, *, rank: int = 0, world: int = 1) -> Iterator[Page]:
         """Read every image once, as it is or its centre; process `rank` of `world` gets every `world`-th."""
@@ -177,7 +182,8 @@ class _Reader(Dataset):
                 image = centred(image, order.size, spec.resize or order.size)
             else:
                 streams = streams_of(self.seed, order.epoch, order.samples[place : place + 1])
-                scale = spec.crop_scale or (1.0, 1.0)
+                least, most = spec.crop_scale or (1.0, 1.0)
+                scale = (least if order.crop is None else order.crop, most)
                 cuts.append(zoomed(streams, (image.height, image.width), scale, flip=spec.flip))
                 image = zoom(image, cuts[-1], order.size)
             images_BCHW[place] = pixels_of(image)

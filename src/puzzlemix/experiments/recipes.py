@@ -145,7 +145,7 @@ IMAGENET_100 = Protocol(
         data=DataConfig("imagenet"),
         model=ModelConfig("resnet50", zero_last_gain=True, head_std=0.01),
         schedule=ScheduleConfig("linear"),
-        loop=LoopConfig(epochs=100, batch_size=448, phases=(Phase(0, 128, 1024), Phase(15, 224, 448))),
+        loop=LoopConfig(epochs=100, batch_size=448, phases=(Phase(0, 128, 1024), Phase(15, 224, 448, crop=0.087))),
         optimiser=replace(_SGD, nesterov=False, norm_decay=False),
     ),
     {

@@ -77,6 +77,8 @@ def _read_tuple(kind: Any, value: Any, place: str) -> Any:
     kinds = tuple(get_type_hints(kind).values()) if named else get_args(kind)
     if len(kinds) == 2 and kinds[1] is Ellipsis:
         kinds = (kinds[0],) * len(value)
+    if named and len(value) in range(len(kinds) - len(kind._field_defaults), len(kinds)):
+        kinds = kinds[: len(value)]
     if len(kinds) != len(value):
         raise _wrong(value, f"a list of {len(kinds)}", place)
     items = [_read(*pair, f"{place}[{i}]") for i, pair in enumerate(zip(kinds, value, strict=True))]

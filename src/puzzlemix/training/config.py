@@ -57,7 +57,8 @@ class LoopConfig:
     """How long, in what portions and in what arithmetic.
 
     batch_size: images per step, in all processes together. accumulate: parts that a batch goes through the model in, to
-    save memory. phases: triples EPOCH SIZE BATCH_SIZE: from that epoch on images of that size in batches of that many.
+    save memory. phases: entries EPOCH SIZE BATCH_SIZE: from that epoch on images of that size in batches of that many;
+    a fourth value with a decimal point, as in 15 224 448 0.087, is the least share of an image's area that is cut out.
     ema: the decay of an average of the weights that is evaluated too, e.g. 0.999. precision: fp32, or autocast to bf16
     or fp16. channels_last: the memory layout. compile: with torch.compile. fgsm_255: the attack's reach at the end, in
     1/255 of the pixel range.

@@ -6,6 +6,7 @@ import torch
 
 from ..core.saliency_cache import View
 from ..data import DataSpec, Loader, load_data
+from ..data.spec import InMemory
 from ..methods import Batch
 from .config import TrainConfig
 from .schedule import phase_at
@@ -32,6 +33,7 @@ class Feed:
         )
         for epoch in (0, *(phase.epoch for phase in self._loop.phases)):
             self.steps(epoch)
+            self._check_crop(epoch)
 
     @property
     def spec(self) -> DataSpec:
@@ -53,15 +55,26 @@ class Feed:
         phase = phase_at(self._loop.phases, epoch)
         return self.spec.size if phase is None else phase.size
 
+    def crop(self, epoch: int) -> float | None:
+        """The least share of an image's area that is cut out in this epoch; None where the data set says it."""
+        phase = phase_at(self._loop.phases, epoch)
+        return None if phase is None else phase.crop
+
+    def _check_crop(self, epoch: int) -> None:
+        if self.crop(epoch) is not None and isinstance(self.data.train, InMemory):
+            raise ValueError(
+                f"a phase has the crop {self.crop(epoch)}, but images of {self.spec.name} are shifted, not cut out: "
+                "leave it out"
+            )
+
     def steps(self, epoch: int) -> int:
         """Steps in this epoch."""
         return self._train.steps(self.batch_size(epoch))
 
     def train(self, epoch: int, start_step: int = 0, *, rank: int = 0, world: int = 1) -> Iterator[Batch]:
         """Batches of an epoch from a step on; of each, process `rank` of `world` gets its part."""
-        pages = self._train.train(
-            epoch, self.batch_size(epoch), start=start_step, size=self.size(epoch), rank=rank, world=world
-        )
+        kinds = {"size": self.size(epoch), "crop": self.crop(epoch)}
+        pages = self._train.train(epoch, self.batch_size(epoch), start=start_step, rank=rank, world=world, **kinds)
         for page in pages:
             assert page.cut is not None
             yield Batch(page.images, page.labels, page.samples, View(*page.cut), epoch)

@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from .codec import nearest
 
@@ -115,19 +115,25 @@ _RATES = {"step": _step, "cosine": _cosine, "one_cycle": _one_cycle, "linear": _
 
 
 class Phase(NamedTuple):
-    """From this epoch on, images of this size in batches of this many."""
+    """From this epoch on, images of this size in batches of this many.
+
+    crop: the least share of an image's area that is cut out, for sets on disk; None leaves it to the data set.
+    """
 
     epoch: int
     size: int
     batch_size: int
+    crop: float | None = None
 
 
-def read_phases(phases: Sequence[tuple[int, int, int]]) -> tuple[Phase, ...]:
-    """Phases out of triples; ValueError where they do not follow each other."""
+def read_phases(phases: Sequence[tuple[Any, ...]]) -> tuple[Phase, ...]:
+    """Phases out of tuples, with or without a crop; ValueError where they do not follow each other."""
     read = tuple(Phase(*phase) for phase in phases)
     epochs = [phase.epoch for phase in read]
     if epochs != sorted(set(epochs)) or any(p.epoch < 0 or p.size < 1 or p.batch_size < 1 for p in read):
         raise ValueError(f"phases={phases!r}: pass triples (epoch, size, batch size) with rising epochs from 0 on")
+    if any(p.crop is not None and not 0 < p.crop <= 1 for p in read):
+        raise ValueError(f"phases={phases!r}: pass crops above 0 and at most 1, shares of an image's area")
     return read
 
 
