@@ -67,10 +67,11 @@ def test_images_in_memory_are_not_cut_out():
 
 
 def test_a_phase_says_how_much_is_cut_out_at_least(tmp_path):
+    # too large to be kept in memory
     for number, place in enumerate(["train/cat", "train/dog", "val/cat", "val/dog"]):
         (tmp_path / place).mkdir(parents=True)
         for count in range(4):
-            Image.new("RGB", (100, 80), (count, number, 0)).save(tmp_path / place / f"{count}.png")  # too large to be kept in memory
+            Image.new("RGB", (100, 80), (count, number, 0)).save(tmp_path / place / f"{count}.png")
     data = DataConfig(str(tmp_path), size=16)
     feed = Feed(make_config(data=data, machine=MachineConfig(workers=0), batch_size=8, phases=((1, 16, 8, 0.9),)))
     shares = [
