@@ -33,9 +33,10 @@ def test_a_slurm_script_repeats_the_command(call):
     ("arguments", "words"),
     [
         (["tabel2"], "did you mean table2"),
-        ([], "say what: mini, table2"),
+        ([], "say what: mini, mini-time, table2"),
         (["table2", "--seeds", "0"], "--seeds 0"),
         (["table2", "--data", "cifar10"], "add --scale mini"),
+        (["mini", "--scale", "paper"], "mini is small in itself"),
         (["table9", "--only", "3"], "--only 3: there are 3 runs"),
     ],
 )

@@ -1,18 +1,25 @@
 """The protocols against the paper's numbers (Supplementary C), epoch by epoch."""
 
+import json
+from dataclasses import replace
+from pathlib import Path
+
 import pytest
 
 from puzzlemix.experiments import published
 from puzzlemix.experiments.recipes import (
     CIFAR100_PREACT,
     CIFAR100_WRN,
+    COSTS,
     IMAGENET_100,
     IMAGENET_300,
     TABLES,
     TINY_IMAGENET,
+    on_data,
 )
 from puzzlemix.methods import METHODS, PuzzleSettings
 from puzzlemix.models import build_model
+from puzzlemix.training.config import DataConfig
 from puzzlemix.training.schedule import learning_rate
 
 EVERY = [(table, row) for table, entry in TABLES.items() for row in entry.recipes]
@@ -75,6 +82,49 @@ def test_networks_and_lengths(protocol, epochs, batch, parameters):
     model = build_model(config.model.name, classes, **config.model.options)
     assert (config.loop.epochs, config.loop.batch_size) == (epochs, batch)
     assert sum(p.numel() for p in model.parameters()) == pytest.approx(parameters, rel=0.01)
+
+
+def test_in_equal_time_cheap_methods_have_the_same_runs_and_dear_ones_fewer_epochs():
+    same, shorter = ({row: r() for row, r in TABLES[name].recipes.items()} for name in ("mini", "mini-time"))
+    assert set(same) - set(shorter) == {"Puzzle Mix (half)"}
+    for row, config in shorter.items():
+        assert config.loop.epochs == round(40 / COSTS[row])
+        assert replace(config, loop=replace(config.loop, epochs=40)) == same[row]
+    assert [shorter[row].fingerprint() == same[row].fingerprint() for row in ("Vanilla", "CutMix", "Puzzle Mix")] == [
+        True, True, False,
+    ]  # fmt: skip
+
+
+def test_small_tables_are_on_the_data_that_is_asked_for():
+    plain = TABLES["mini"].recipes["Vanilla"]()
+    assert on_data(plain, "my.zip") == replace(plain, data=DataConfig("my.zip"))
+
+
+RECORD = Path(__file__).parents[2] / "records" / "train.json"
+# the kind of step, as benchmarks/train.py calls it, whose time decides how long a row of the small tables has
+STEPS = {
+    "Input": "input_mixup",
+    "Manifold": "manifold_mixup",
+    "CutMix": "cutmix",
+    "AugMix": "augmix",
+    "Puzzle Mix": "puzzle",
+    "Puzzle Mix (adv)": "puzzle (adv)",
+    "Puzzle Mix (aug)": "puzzle (aug)",
+    "Puzzle Mix (binary)": "puzzle (binary)",
+    "Puzzle Mix (mask only)": "puzzle (mask only)",
+    "Puzzle Mix (p = 0.5)": "puzzle, p = 0.5",
+    "Puzzle Mix (refresh 4)": "puzzle, saliency every 4 epochs",
+}
+
+
+@pytest.mark.skipif(not RECORD.exists(), reason="no records beside the tests")
+def test_costs_are_those_that_were_measured():
+    rows = json.loads(RECORD.read_text())["rows"]
+    measured = {row["case"]: row["ratios"]["vanilla"] for row in rows if row["part"] == "step"}
+    assert {"Vanilla", *STEPS} == set(COSTS)
+    known = {row: measured[step] for row, step in STEPS.items() if step in measured}
+    assert known.keys() >= {"Input", "AugMix", "Puzzle Mix"}
+    assert {row: COSTS[row] for row in known} == pytest.approx(known, rel=0.08)
 
 
 def test_what_the_paper_changes_between_data_sets():

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from ..experiments.figures import FIGURES, Source, make
-from ..experiments.recipes import TABLES, mini
+from ..experiments.recipes import TABLES, mini, on_data
 from ..experiments.run import Places, Planned, missing, passes, plan, results
 from ..experiments.tables import table_text
 from ..training.codec import nearest
@@ -86,7 +86,11 @@ def _parser() -> Parser:
     add("name", nargs="?", default="", metavar="NAME", help=", ".join((*TABLES, *FIGURES)))
     add("--list", action="store_true", help="all tables, and what they cost")
     add("--show", action="store_true", help="train nothing: the table as far as it is")
-    add("--scale", choices=("paper", "mini"), help="the paper's protocol, or a small one (paper; of mini: mini)")
+    add(
+        "--scale",
+        choices=("paper", "mini"),
+        help="the paper's protocol, or a small one (paper; mini and mini-time are small in themselves)",
+    )
     add("--data", metavar="NAME", help="with --scale mini: a data set's name or path (cifar10)")
     add("--seeds", type=int, default=1, metavar="N", help="runs of each row, seeds 0, 1, ... (1)")
     add("--runs", type=Path, default=Places.runs, metavar="FOLDER", help="where runs lie (runs)")
@@ -111,8 +115,11 @@ def _draw(asked: argparse.Namespace, machine: MachineConfig) -> int:
 
 
 def _scale(asked: argparse.Namespace):
-    scale = asked.scale or ("mini" if asked.name == "mini" else "paper")
-    if scale == "mini":
+    if TABLES[asked.name].small:
+        if asked.scale == "paper":
+            raise UsageError(f"--scale paper: {asked.name} is small in itself, and not in the paper")
+        return partial(on_data, data=asked.data or "cifar10")
+    if asked.scale == "mini":
         return partial(mini, data=asked.data or "cifar10")
     if asked.data is not None:
         raise UsageError(f"--data {asked.data}: the paper's protocol has its own data set; add --scale mini")
@@ -150,8 +157,7 @@ def _write_script(arguments: Sequence[str], planned: Sequence[Planned], places: 
 def _listing() -> str:
     rows = [("", "runs", "image passes")]
     for name, table in TABLES.items():
-        scale = partial(mini, data="cifar10") if name == "mini" else _as_it_is
-        cost = _cost([scale(recipe()) for recipe in table.recipes.values()])
+        cost = _cost([recipe() for recipe in table.recipes.values()])
         rows.append((f"{name:12} {table.published.title}", str(len(table.recipes)), f"{cost:,.0f} million"))
     figures = [f"{name:18} {figure.title}" for name, figure in FIGURES.items()]
     return "\n".join([aligned(rows), "", *figures])

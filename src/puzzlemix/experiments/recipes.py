@@ -25,7 +25,7 @@ from ..training.config import DataConfig, LoopConfig, ModelConfig, TrainConfig
 from ..training.optimiser import OptimiserConfig
 from ..training.schedule import Phase, ScheduleConfig
 from . import published
-from .published import PublishedTable
+from .published import PairedTest, PublishedTable, Sweep
 
 Recipe = Callable[[], TrainConfig]
 
@@ -59,10 +59,17 @@ _METHOD_OF = {entry.settings: name for name, entry in METHODS.items()}
 
 @dataclass(frozen=True)
 class Table:
-    """A table to fill: what the paper has in it, and a recipe for every row."""
+    """A table to fill: what the paper has in it, and a recipe for every row.
+
+    sweep, paired: what the paper says of all rows together. small: whether the recipes are those of scale `mini`
+    already, so that only their data set may be another.
+    """
 
     published: PublishedTable
     recipes: Mapping[str, Recipe]
+    sweep: Sweep | None = None
+    paired: PairedTest | None = None
+    small: bool = False
 
 
 def _step(lr: float, *milestones: int) -> ScheduleConfig:
@@ -198,7 +205,11 @@ def _sweep(name: str) -> Table:
     """The runs of one coefficient; the paper gives their mean and deviation only."""
     sweep = published.SWEEPS[name]
     table = PublishedTable(f"Table 10: {name}, CIFAR-100, WRN-28-10", ("top1",), {})
-    return Table(table, {f"{name} = {value:g}": partial(_coefficient, name, value) for value in sweep.values})
+    recipes = {f"{name} = {value:g}": partial(_coefficient, name, value) for value in sweep.values}
+    return Table(table, recipes, sweep=sweep)
+
+
+MINI_EPOCHS = 40
 
 
 def mini(config: TrainConfig, data: str) -> TrainConfig:
@@ -209,10 +220,15 @@ def mini(config: TrainConfig, data: str) -> TrainConfig:
         data=DataConfig(data),
         model=ModelConfig("preact_resnet18", width=16, final_norm=True),
         schedule=ScheduleConfig("one_cycle", 0.2),
-        loop=LoopConfig(epochs=20 if _is_half(config) else 40, batch_size=100),
+        loop=LoopConfig(epochs=MINI_EPOCHS // 2 if _is_half(config) else MINI_EPOCHS, batch_size=100),
         optimiser=replace(_SGD, weight_decay=5e-4),
         settings=replace(config.settings, loss="cross_entropy"),
     )
+
+
+def on_data(config: TrainConfig, data: str) -> TrainConfig:
+    """The same run on another data set, a set of ours or a path."""
+    return replace(config, data=DataConfig(data))
 
 
 def _is_half(config: TrainConfig) -> bool:
@@ -221,25 +237,63 @@ def _is_half(config: TrainConfig) -> bool:
     return (config.loop.epochs, config.schedule) in halves
 
 
-def _mini_table() -> Table:
-    """All methods on one small set, and what may be saved of Puzzle Mix's passes."""
+# What may be saved of Puzzle Mix's passes.
+_CHEAPER: Mapping[str, Mapping[str, Any]] = {
+    "Puzzle Mix (p = 0.5)": {"prob": 0.5},
+    "Puzzle Mix (refresh 4)": {"refresh": 4},
+}
+
+# The time of a step over a vanilla one's. A test holds them to what benchmarks/train.py measures (records/train.json).
+COSTS: Mapping[str, float] = {
+    "Vanilla": 1.0,
+    "Input": 1.0,
+    "Manifold": 1.0,
+    "CutMix": 1.0,
+    "AugMix": 4.5,
+    "Puzzle Mix": 1.7,
+    "Puzzle Mix (adv)": 1.7,
+    "Puzzle Mix (aug)": 2.2,
+    "Puzzle Mix (binary)": 1.7,
+    "Puzzle Mix (mask only)": 1.7,
+    "Puzzle Mix (p = 0.5)": 1.4,
+    "Puzzle Mix (refresh 4)": 1.2,
+}
+
+
+def _small(row: str) -> TrainConfig:
+    """A row of the small tables."""
+    config = CIFAR100_PREACT.run("Puzzle Mix" if row in _CHEAPER else row)
+    if row in _CHEAPER:
+        assert isinstance(config.settings, PuzzleSettings)
+        config = replace(config, settings=replace(config.settings, **_CHEAPER[row]))
+    return mini(config, "cifar10")
+
+
+def _small_in_time(row: str) -> TrainConfig:
+    """A row of the small tables, for as many epochs as there is time for while vanilla has all of its own."""
+    config = _small(row)
+    return replace(config, loop=replace(config.loop, epochs=round(MINI_EPOCHS / COSTS[row])))
+
+
+_SMALL_COLUMNS = ("top1", "fgsm", "pgd", "corruption")
+
+
+def _small_table() -> Table:
+    """All methods on one small set, in equal epochs."""
     rows = [row for row in _CIFAR100 if row not in ("Puzzle Mix (fgsm)", "Puzzle Mix (one draw)")]
-    recipes: dict[str, Recipe] = {row: partial(CIFAR100_PREACT.run, row) for row in rows}
-    recipes["Puzzle Mix (half)"] = partial(CIFAR100_PREACT.run, "Puzzle Mix (half)")
-    for name, changes in {"p = 0.5": {"prob": 0.5}, "refresh 4": {"refresh": 4}}.items():
-        recipes[f"Puzzle Mix ({name})"] = partial(_puzzle, **changes)
-    columns = ("top1", "fgsm", "pgd", "corruption")
-    return Table(PublishedTable("All methods, small", columns, {}), recipes)
+    recipes = {row: partial(_small, row) for row in (*rows, "Puzzle Mix (half)", *_CHEAPER)}
+    return Table(PublishedTable("All methods, small", _SMALL_COLUMNS, {}), recipes, small=True)
 
 
-def _puzzle(**changes: Any) -> TrainConfig:
-    plain = CIFAR100_PREACT.run("Puzzle Mix")
-    assert isinstance(plain.settings, PuzzleSettings)
-    return replace(plain, settings=replace(plain.settings, **changes))
+def _small_table_in_time() -> Table:
+    """The same methods in equal time; the runs of those that cost no more than vanilla are the other table's."""
+    recipes = {row: partial(_small_in_time, row) for row in COSTS}
+    return Table(PublishedTable("All methods, small, in equal time", _SMALL_COLUMNS, {}), recipes, small=True)
 
 
 TABLES: dict[str, Table] = {
-    "mini": _mini_table(),
+    "mini": _small_table(),
+    "mini-time": _small_table_in_time(),
     "table2": _rows(CIFAR100_WRN, published.CIFAR100_WRN),
     "table3": _rows(CIFAR100_PREACT, published.CIFAR100_PREACT),
     "table4": _rows(TINY_IMAGENET, published.TINY_IMAGENET),
@@ -256,5 +310,6 @@ TABLES: dict[str, Table] = {
     "plans": Table(
         PublishedTable("Exact plan against Algorithm 1 (Supplementary B.1)", ("top1",), {}),
         {"Algorithm 1": partial(_plan, "paper"), "Exact plan": partial(_plan, "exact")},
+        paired=published.EXACT_PLAN,
     ),
 }
