@@ -7,9 +7,9 @@ from functools import partial
 from pathlib import Path
 
 from ..experiments.figures import FIGURES, Source, make
+from ..experiments.filled import filled
 from ..experiments.recipes import TABLES, mini, on_data
-from ..experiments.run import Places, Planned, missing, passes, plan, results
-from ..experiments.tables import table_text
+from ..experiments.run import Places, Planned, missing, passes, plan
 from ..training.codec import nearest
 from ..training.config import MachineConfig, TrainConfig
 from .flags import Names, add_flags, changed, flags_of, read_flags
@@ -58,7 +58,7 @@ def run(arguments: list[str]) -> int:
         if code:
             return code
     if asked.only is None:
-        sys.stdout.write(table_text(table.published, list(table.recipes), results(planned, places)))
+        sys.stdout.write(filled(table, planned, places))
     return 0
 
 

@@ -252,7 +252,7 @@ COSTS: Mapping[str, float] = {
     "AugMix": 4.5,
     "Puzzle Mix": 1.7,
     "Puzzle Mix (adv)": 1.7,
-    "Puzzle Mix (aug)": 2.2,
+    "Puzzle Mix (aug)": 1.7,
     "Puzzle Mix (binary)": 1.7,
     "Puzzle Mix (mask only)": 1.7,
     "Puzzle Mix (p = 0.5)": 1.4,

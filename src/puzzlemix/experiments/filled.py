@@ -1,0 +1,72 @@
+"""A table with what the records of its runs say."""
+
+import json
+from collections.abc import Sequence
+from statistics import mean
+from typing import Any
+
+from .recipes import Table
+from .run import Places, Planned, results
+from .tables import Column, paired_text, sweep_text, table_text
+
+_PLAIN = "Vanilla"
+
+
+def filled(table: Table, planned: Sequence[Planned], places: Places) -> str:
+    """The table as far as it is, as Markdown, with the tests that the paper makes of it."""
+    found = results(planned, places)
+    more = [column for column in (epochs_column(planned), time_column(planned, places)) if column is not None]
+    parts = [table_text(table.published, list(table.recipes), found, more, verdicts=table.paired is None)]
+    if table.sweep is not None:
+        parts.append(sweep_text(table.sweep, found))
+    if table.paired is not None:
+        parts.append(paired_text(table.paired, differences(table, planned, places)))
+    return "\n".join(parts)
+
+
+def differences(table: Table, planned: Sequence[Planned], places: Places) -> list[float]:
+    """By how much the second row's top-1 accuracy exceeds the first row's, for every seed that both rows have."""
+    one, other = table.recipes
+    errors = {(run.row, run.config.seed): found["top1"] for run in planned if (found := run.result(places))}
+    seeds = sorted({seed for _, seed in errors})
+    return [errors[one, seed] - errors[other, seed] for seed in seeds if {(one, seed), (other, seed)} <= errors.keys()]
+
+
+def epochs_column(planned: Sequence[Planned]) -> Column | None:
+    """How long each row is trained; None where all are trained alike."""
+    epochs = {run.row: str(run.config.loop.epochs) for run in planned}
+    return Column("epochs", epochs) if len(set(epochs.values())) > 1 else None
+
+
+def time_column(planned: Sequence[Planned], places: Places) -> Column | None:
+    """Training times over the plain run's; None unless all were taken on machines of one kind.
+
+    That is the same device and processor, and the same number of threads.
+    """
+    seconds: dict[str, list[float]] = {}
+    machines = set()
+    for run in planned:
+        if run.result(places) is None:
+            continue
+        record = record_of(run, places)
+        if "seconds" not in record or "where" not in record:
+            return None
+        seconds.setdefault(run.row, []).append(record["seconds"])
+        machines.add(machine_of(record))
+    if len(machines) != 1 or _PLAIN not in seconds:
+        return None
+    plain = mean(seconds[_PLAIN])
+    cells = {row: f"{mean(values) / plain:.2f}" for row, values in seconds.items()}
+    note = f"Times are those of training, with the test after every epoch, over vanilla's; all on {machines.pop()}."
+    return Column("time, x vanilla", cells, note)
+
+
+def machine_of(record: dict[str, Any]) -> str:
+    """The kind of machine that a run was trained on."""
+    where = record["where"]
+    return f"{where['device']}, {where['processor']}, {where['threads']} threads"
+
+
+def record_of(run: Planned, places: Places) -> dict[str, Any]:
+    """All that was recorded of a run."""
+    return json.loads(run.record(places).read_text())
