@@ -28,7 +28,9 @@ from puzzlemix.bench.steps import (
     step_times,
 )
 from puzzlemix.bench.timing import QUICK, Effort, Times, one_by_one
-from puzzlemix.methods import METHODS, PuzzleSettings, VanillaSettings
+from puzzlemix.core.adversarial import Adversarial
+from puzzlemix.core.params import PuzzleMixConfig
+from puzzlemix.methods import METHODS, Augment, PuzzleSettings, VanillaSettings
 from puzzlemix.training.config import DataConfig, LoopConfig, MachineConfig, ModelConfig, TrainConfig
 
 WHAT = (
@@ -47,9 +49,22 @@ TINY = replace(
     model=ModelConfig("preact_resnet18", width=2),
     loop=LoopConfig(batch_size=10),
 )
-ROUNDS = {"steps": 9, "loop": 7, "methods": 5, "layout": 5}  # most for the closest goals; three minutes in all
+ROUNDS = {
+    "steps": 9,
+    "loop": 7,
+    "methods": 5,
+    "variants": 5,
+    "layout": 5,
+}  # most for the closest goals; four minutes in all
 GOALS = {"puzzle": 1.75, BF16: 1.40, REFRESHED: 1.20}  # the time of a step over a vanilla one's
 OTHERS = ("input_mixup", "manifold_mixup", "cutmix", "augmix")
+_FINEST = PuzzleSettings(grids=(16,))
+VARIANTS = {
+    "puzzle (adv)": replace(_FINEST, adversarial=Adversarial()),
+    "puzzle (aug)": replace(_FINEST, augment=Augment()),
+    "puzzle (binary)": replace(_FINEST, mix=PuzzleMixConfig(labels=2)),
+    "puzzle (mask only)": replace(_FINEST, mix=PuzzleMixConfig(transport=None)),
+}
 
 
 def beside(part: str, case: str, ours: Times, peer: str, theirs: Times, goal: float | None = None) -> Row:
@@ -76,6 +91,15 @@ def methods(config: TrainConfig, effort: Effort) -> Iterator[Row]:
         yield beside("step", name, times[name], "vanilla", times["vanilla"])
 
 
+def variants(config: TrainConfig, effort: Effort) -> Iterator[Row]:
+    """A step of what the paper varies about Puzzle Mix, each beside a vanilla one alone."""
+    bench = Bench(config)
+    vanilla = bench.step_of(VanillaSettings())
+    for name, settings in VARIANTS.items():
+        times = one_by_one(effort, {name: bench.step_of(settings), "vanilla": vanilla})
+        yield beside("step", name, times[name], "vanilla", times["vanilla"])
+
+
 def loop(config: TrainConfig, effort: Effort) -> Iterator[Row]:
     """The training loop beside a bare one, and what of its step goes into the input pipeline."""
     times = loop_times(config, effort)
@@ -99,6 +123,7 @@ PARTS: dict[str, Callable[[TrainConfig, Effort], Iterator[Row]]] = {
     "steps": steps,
     "loop": loop,
     "methods": methods,
+    "variants": variants,
     "layout": layout,
 }
 

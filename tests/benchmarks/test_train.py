@@ -23,7 +23,7 @@ def test_quick_runs_through_all_parts(train):
         *(f"| step, {name}" for name in (*train.GOALS, train.HALF)),
         "| vanilla training, a step of the loop",
         "| vanilla training, input pipeline",
-        *(f"| step, {name}" for name in train.OTHERS),
+        *(f"| step, {name}" for name in (*train.OTHERS, *train.VARIANTS)),
         "| layout, vanilla, channels last",
         "| layout, puzzle, channels last",
     ]
