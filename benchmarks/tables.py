@@ -14,8 +14,18 @@ from typing import Any
 import recording
 import report
 
+from puzzlemix.experiments import recipes
+from puzzlemix.experiments.filled import filled, machine_of, record_of
+from puzzlemix.experiments.recipes import on_data
+from puzzlemix.experiments.run import Places, Planned, plan, results
+from puzzlemix.experiments.tables import markdown, spread, values_of
+from puzzlemix.training.config import MachineConfig
+
 ROOT = Path(__file__).parents[1]
 SHORT = {"mix": ("whole mix", "mask alone", "128 images of 224x224"), "train": ("step",), "explorer": ("all of these",)}
+# What the small tables were filled with: puzzlemix reproduce mini --data ... --seeds ...
+SMALL_DATA, SMALL_SEEDS = "data/cifar10-subset.zip", 3
+SMALL_ROWS = ("Vanilla", "Input", "Manifold", "CutMix", "AugMix", "Puzzle Mix", "Puzzle Mix (adv)", "Puzzle Mix (aug)")
 _BLOCK = re.compile(r"(<!-- table: (.+?) -->\n).*?(<!-- end table -->)", re.DOTALL)
 
 
@@ -40,19 +50,81 @@ def gpu() -> str:
     return "" if found is None else f"{report.full_table(report.telling(found[1]))}\n{_origin(found[0])}"
 
 
+def runs_in_full(name: str) -> str:
+    """A table of runs, as far as they are recorded."""
+    planned, places = _planned(name), _places()
+    recorded = _recorded(planned, places)
+    return f"{filled(recipes.TABLES[name], planned, places)}\n{_origin_of(recorded)}" if recorded else ""
+
+
+def runs_in_short() -> str:
+    """The methods alone: errors in equal epochs and in equal time, attacked and corrupted."""
+    places = _places()
+    planned, in_time = _planned("mini"), _planned("mini-time")
+    recorded = _recorded([*planned, *in_time], places)
+    if not recorded:
+        return ""
+    found, faster = results(planned, places), results(in_time, places)
+    columns = [
+        ("error", "top1", found),
+        ("error in equal time", "top1", faster),
+        ("FGSM", "fgsm", found),
+        ("PGD", "pgd", found),
+        ("corruptions", "corruption", found),
+    ]
+    rows = [[row, *(spread(values_of(name, row, values)) for _, name, values in columns)] for row in SMALL_ROWS]
+    return f"{markdown(['', *(head for head, _, _ in columns)], rows)}\n{_origin_of(recorded)}"
+
+
+def _planned(name: str) -> list[Planned]:
+    """All runs of a small table."""
+    return plan(recipes.TABLES[name], SMALL_SEEDS, partial(on_data, data=SMALL_DATA), MachineConfig())
+
+
+def _places() -> Places:
+    return Places(records=recording.RECORDS / "runs")
+
+
+def _recorded(planned: Iterable[Planned], places: Places) -> list[dict[str, Any]]:
+    """The records that there are, each once."""
+    paths = {run.record(places): run for run in planned if run.result(places) is not None}
+    return [record_of(run, places) for run in paths.values()]
+
+
+def _origin_of(records: Iterable[dict[str, Any]]) -> str:
+    """Where and when runs were done: once for each kind of machine and versions."""
+    groups: dict[str, list[str]] = {}
+    for record in records:
+        where = record["where"]
+        machine = f"{machine_of(record)}; {_software(where)}"
+        groups.setdefault(machine, []).append(where["date"])
+    lines = [
+        f"{len(dates)} runs on {machine}; {' to '.join(dict.fromkeys((min(dates), max(dates))))}."
+        for machine, dates in groups.items()
+    ]
+    return f"Errors in %, mean ± deviation over (so many) seeds. {' '.join(lines)}\n"
+
+
 TABLES: dict[str, Callable[[], str]] = {
     **{name: partial(short, name) for name in SHORT},
     **{f"{name} in full": partial(in_full, name) for name in SHORT},
     "gpu": gpu,
     **{name: partial(in_full, name) for name in ("evaluation", "processes")},
+    "results mini": partial(runs_in_full, "mini"),
+    "results mini in time": partial(runs_in_full, "mini-time"),
+    "results mini in short": runs_in_short,
 }
 
 
 def _origin(content: dict[str, Any]) -> str:
     where = content["where"]
-    versions = ", ".join(f"{name} {number}" for name, number in where["versions"].items())
-    machine = f"{where['processor']}, {where['threads']} threads; Python {where['python']}, {versions}"
+    machine = f"{where['processor']}, {where['threads']} threads; {_software(where)}"
     return f"{content['what']}. {machine}; {where['date']}.\n"
+
+
+def _software(where: dict[str, Any]) -> str:
+    versions = ", ".join(f"{name} {number}" for name, number in where["versions"].items())
+    return f"Python {where['python']}, {versions}"
 
 
 def with_tables(text: str) -> str:

@@ -72,6 +72,28 @@ def test_the_full_table_judges_the_goals(tables, recording, rows):
     ]
 
 
+def test_runs_make_tables_as_far_as_they_are_recorded(tables, recording):
+    from puzzlemix.experiments.run import write_record
+    from puzzlemix.recording import where
+
+    names = ("results mini", "results mini in time", "results mini in short")
+    assert [tables.TABLES[name]() for name in names] == ["", "", ""]
+    planned, places = tables._planned("mini"), tables._places()
+    for error, run in enumerate(planned[:14]):  # all of the first seed, vanilla of the second
+        errors = dict.fromkeys(("top1", "fgsm", "pgd", "corruption"), 10.0 + error)
+        write_record(run, places, errors, {"seconds": 2.0, "where": {**where(), "date": f"2026-11-{error + 1:02}"}})
+    full, in_time, in_short = (tables.TABLES[name]() for name in names)
+    assert len(full.splitlines()) > len(tables.recipes.TABLES["mini"].recipes)
+    assert "| Vanilla                | 16.50 ± 9.19 (2) |" in full
+    assert "Vanilla leads" not in full
+    assert "leads" in full
+    assert "14 runs on cpu, " in full
+    assert full.endswith("; 2026-11-01 to 2026-11-14.\n")
+    # Puzzle Mix was trained for as many epochs as vanilla, which takes longer
+    assert "| Puzzle Mix             |                - |" in in_time
+    assert "| Vanilla          | 16.50 ± 9.19 (2) |    16.50 ± 9.19 (2) |" in in_short
+
+
 def test_an_unknown_table_is_named(tables):
     with pytest.raises(SystemExit, match=r"'mux'.*choose from mix, train"):
         tables.with_tables(EMPTY.replace("mix", "mux"))
