@@ -28,6 +28,19 @@ def test_charts_stand_in_rows_and_do_not_overlap():
     assert figure.axes[0].get_xscale() == figure.axes[0].get_yscale() == "log"
 
 
+def test_many_names_are_told_apart_and_fit():
+    names = [f"a rather long name {number}" for number in range(14)]
+    figure = draw_charts([Chart("a", "x", [Series(name, [0, 1], [1, 2]) for name in names])], columns=2)
+    styles = [(line.get_color(), line.get_linestyle()) for line in figure.axes[0].lines]
+    assert len(set(styles)) == 14
+    figure.draw_without_rendering()
+    legend, axes = figure.legends[0].get_window_extent(), figure.axes[0].get_tightbbox()
+    assert figure.bbox.x0 <= legend.x0
+    assert legend.x1 <= figure.bbox.x1
+    assert figure.bbox.y0 <= legend.y0
+    assert legend.y1 <= axes.y0
+
+
 def test_nothing_to_draw_is_named():
     with pytest.raises(ValueError, match="some without lines"):
         draw_charts([Chart("a", "x", [])])

@@ -3,6 +3,7 @@ from dataclasses import replace
 
 import pytest
 
+from puzzlemix.experiments import figures
 from puzzlemix.experiments.figures import FIGURES, Source, make
 from puzzlemix.experiments.recipes import CIFAR100_PREACT
 from puzzlemix.training.log import Quiet
@@ -15,7 +16,7 @@ from .conftest import MACHINE, tiny
 def source(tmp_path_factory):
     folder = tmp_path_factory.mktemp("run")
     train(replace(tiny(CIFAR100_PREACT.run("Vanilla")), machine=MACHINE), folder, Quiet())
-    return Source(folder, MACHINE, pairs=8, trials=1)
+    return Source(folder, MACHINE, pairs=8, trials=1, networks={"Vanilla": [folder, folder], "Other": [folder]})
 
 
 @pytest.mark.parametrize("name", FIGURES)
@@ -43,6 +44,28 @@ def test_pairs_are_as_many_as_asked_for_and_repeat(source):
 def test_a_figure_of_images_needs_a_network(tmp_path):
     with pytest.raises(ValueError, match="pass the folder of a finished run"):
         make("figure-curves", Source(), tmp_path)
+
+
+def test_methods_are_compared_by_the_runs_that_are_finished(tmp_path):
+    with pytest.raises(ValueError, match="none of the table's runs is finished"):
+        make("figure-pgd", Source(), tmp_path)
+
+
+def test_curves_have_a_line_for_every_method_and_grid(source):
+    lines = [[series.name for series in chart.series] for chart in curves_charts(source)]
+    grids = [f"Puzzle Mix, grid {grid}" for grid in (2, 4, 8, 16)]
+    images = ["Puzzle Mix", "input mixup", "CutMix", *grids]
+    every = ["Puzzle Mix", "input mixup", "manifold mixup", "CutMix", *grids]
+    assert lines == [images, images, every, every, every]
+
+
+def curves_charts(source):
+    """The charts of figure-curves, before they are drawn."""
+    with pytest.MonkeyPatch.context() as patch:
+        shown = []
+        patch.setattr(figures, "draw_charts", lambda charts, **_: shown.extend(charts))
+        FIGURES["figure-curves"].make(source)
+    return shown
 
 
 @pytest.mark.parametrize("settings", [{"pairs": 1}, {"trials": 0}])

@@ -29,7 +29,7 @@ Or draw a figure of it, with its numbers beside it.
 
 A run that has a record is not done again; a run that stands in several tables is done once. --scale mini trains a
 narrow network for 40 epochs on small images instead. Figures look at the test images of a finished run through its
-network: --network names its folder."""
+network: --network names its folder; figure-pgd at all finished runs of a --table."""
 _EXAMPLES = """
 puzzlemix reproduce --list                           all tables, and what they cost
 puzzlemix reproduce table2 --root data --download    WRN-28-10 on CIFAR-100, as in the paper
@@ -38,6 +38,7 @@ puzzlemix reproduce mini --data cifar10 --seeds 3    all methods, small
 puzzlemix reproduce table3 --launcher ray --gpus 1   one run per GPU of a Ray cluster
 puzzlemix reproduce table3 --launcher slurm > job.sh
 puzzlemix reproduce figure-curves --network runs/RUN
+puzzlemix reproduce figure-pgd --table mini --data cifar10 --seeds 3
 """
 
 
@@ -50,7 +51,7 @@ def run(arguments: list[str]) -> int:
     if asked.name in FIGURES:
         return _draw(asked, machine)
     table, places = TABLES[asked.name], Places(asked.runs, asked.records)
-    planned = plan(table, asked.seeds, _scale(asked), machine)
+    planned = plan(table, asked.seeds, _scale(asked, asked.name), machine)
     if asked.launcher == "slurm" and asked.only is None:
         return _write_script(arguments, planned, places)
     if not asked.show:
@@ -72,6 +73,8 @@ def _read(arguments: list[str]) -> tuple[argparse.Namespace, MachineConfig]:
         raise UsageError(f"say what: {', '.join(known)}")
     if not asked.list and asked.name not in known:
         raise UsageError(f"there is no {asked.name!r}: {nearest(asked.name, known)}")
+    if asked.name == "figure-pgd" and asked.network is not None:
+        raise UsageError("figure-pgd looks at all finished runs of --table: leave out --network")
     if asked.seeds < 1:
         raise UsageError(f"--seeds {asked.seeds}: pass at least 1")
     try:
@@ -101,6 +104,7 @@ def _parser() -> Parser:
     add("--gpus", type=float, default=0, metavar="X", help="with ray: GPUs of a run (0)")
     group = parser.add_argument_group("figures")
     group.add_argument("--network", type=Path, metavar="RUN", help="the folder of a finished run")
+    group.add_argument("--table", choices=tuple(TABLES), default="mini", metavar="NAME", help="whose runs (mini)")
     group.add_argument("--pairs", type=int, default=1000, metavar="N", help="how many pairs are measured (1000)")
     group.add_argument("--trials", type=int, default=100, metavar="N", help="random costs of each size (100)")
     group.add_argument("--out", type=Path, default=Path("figures"), metavar="FOLDER", help="where it goes (figures)")
@@ -108,16 +112,27 @@ def _parser() -> Parser:
 
 
 def _draw(asked: argparse.Namespace, machine: MachineConfig) -> int:
-    source = Source(asked.network, machine, asked.pairs, asked.trials)
+    networks = _finished(asked, machine) if asked.name == "figure-pgd" else {}
+    source = Source(asked.network, machine, asked.pairs, asked.trials, networks=networks)
     for path in make(asked.name, source, asked.out):
         sys.stdout.write(f"{path}\n")
     return 0
 
 
-def _scale(asked: argparse.Namespace):
-    if TABLES[asked.name].small:
+def _finished(asked: argparse.Namespace, machine: MachineConfig) -> dict[str, list[Path]]:
+    """The folders of a table's finished runs, by row."""
+    found: dict[str, list[Path]] = {}
+    for run in plan(TABLES[asked.table], asked.seeds, _scale(asked, asked.table), machine):
+        folder = run.folder(Places(asked.runs))
+        if (folder / "weights.safetensors").exists():
+            found.setdefault(run.row, []).append(folder)
+    return found
+
+
+def _scale(asked: argparse.Namespace, name: str):
+    if TABLES[name].small:
         if asked.scale == "paper":
-            raise UsageError(f"--scale paper: {asked.name} is small in itself, and not in the paper")
+            raise UsageError(f"--scale paper: {name} is small in itself, and not in the paper")
         return partial(on_data, data=asked.data or "cifar10")
     if asked.scale == "mini":
         return partial(mini, data=asked.data or "cifar10")

@@ -2,7 +2,7 @@
 
 import csv
 import io
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import torch
 from torch import nn
 
-from ..core.params import PuzzleMixConfig
+from ..core.params import GRIDS, PuzzleMixConfig
 from ..core.saliency import gradient_saliency, input_gradient
 from ..drawing import Cell, draw_grid, save_figure
 from ..drawing.charts import Chart, Series, draw_charts
@@ -21,7 +21,7 @@ from ..showing import Mixing, Pictures, mix_pictures
 from ..showing.runs import load_run
 from ..training.config import MachineConfig, TrainConfig
 from ..training.feed import Feed
-from . import assignment, convergence, lambda_curves
+from . import assignment, attack_curves, convergence, lambda_curves
 from .lambda_curves import Pairs, Point
 
 if TYPE_CHECKING:
@@ -33,13 +33,17 @@ _SHOWN = 6
 
 @dataclass(frozen=True)
 class Source:
-    """What figures are made of: network and test images of a finished run, so many pairs; so many trials of costs."""
+    """What figures are made of: network and test images of a finished run, so many pairs; so many trials of costs.
+
+    networks: the folders of finished runs by method, where methods are compared.
+    """
 
     run: Path | None = None
     machine: MachineConfig = field(default_factory=MachineConfig)
     pairs: int = 1000
     trials: int = 100
     seed: int = 0
+    networks: Mapping[str, Sequence[Path]] = field(default_factory=dict)
 
     def __post_init__(self):
         if self.pairs < 2 or self.trials < 1:
@@ -115,18 +119,48 @@ def curves(source: Source) -> Made:
         "top2": "(e) top-2 accuracy",
     }
     charts = [Chart(title, "lambda", _lines(points, name)) for name, title in panels.items()]
-    return Made([point._asdict() for point in points], draw_charts(charts))
+    return Made([point._asdict() for point in points], draw_charts(charts, columns=3))
+
+
+_CURVES = {
+    ("puzzle", "random"): "Puzzle Mix",
+    ("input_mixup", ""): "input mixup",
+    ("manifold_mixup", ""): "manifold mixup",
+    ("cutmix", ""): "CutMix",
+    **{("puzzle", str(grid)): f"Puzzle Mix, grid {grid}" for grid in GRIDS},
+}
 
 
 def _lines(points: Sequence[Point], measure: str) -> list[Series]:
-    """A line for each method, Puzzle Mix with its random grid."""
+    """A line for each method, Puzzle Mix with a random grid and with each."""
     lines = []
-    for method in ("puzzle", "input_mixup", "manifold_mixup", "cutmix"):
-        grid = "random" if method == "puzzle" else ""
-        shown = [p for p in points if (p.method, p.grid) == (method, grid) and getattr(p, measure) is not None]
+    for key, name in _CURVES.items():
+        shown = [p for p in points if (p.method, p.grid) == key and getattr(p, measure) is not None]
         if shown:
-            lines.append(Series(method, [p.lam for p in shown], [getattr(p, measure) for p in shown]))
+            lines.append(Series(name, [p.lam for p in shown], [getattr(p, measure) for p in shown]))
     return lines
+
+
+def attacks(source: Source) -> Made:
+    """Accuracies under FGSM of growing reach and PGD of growing length, a line for each method."""
+    if not source.networks:
+        raise ValueError("this figure compares methods: none of the table's runs is finished, train some first")
+    points = attack_curves.measure(source.networks, source.machine)
+    attack = attack_curves.PAPER_PGD
+    words = f"accuracy in %, PGD: reach {attack.eps_255:g}/255, step {attack.step_255:g}/255"
+    charts = [
+        Chart("accuracy in %, FGSM", "reach in 1/255", _attack_lines(points, "fgsm")),
+        Chart(words, "steps", _attack_lines(points, "pgd")),
+    ]
+    return Made([point._asdict() for point in points], draw_charts(charts))
+
+
+def _attack_lines(points: Sequence[attack_curves.Point], attack: str) -> list[Series]:
+    shown = [point for point in points if point.attack == attack]
+    return [
+        Series(name, *zip(*((p.strength, p.accuracy) for p in shown if p.method == name), strict=True))
+        for name in dict.fromkeys(point.method for point in shown)
+    ]
 
 
 def transport(source: Source) -> Made:
@@ -171,14 +205,20 @@ def _grid_lines(rows: Sequence[convergence.Change], what: str) -> list[Series]:
 
 
 def lambdas(source: Source) -> Made:
-    """Mixes of the same pairs with a growing share of the first image."""
-    return _rows_of_mixes(source, [(f"λ {k / 10:g}", Mixing(k / 10, 8)) for k in range(1, 10)])
+    """Mixes of the same pairs with a growing share of the first image; without transport, as the paper's."""
+    config = PuzzleMixConfig(transport=None)
+    return _rows_of_mixes(source, [(f"λ {k / 10:g}", Mixing(k / 10, 16, config)) for k in range(1, 10)])
 
 
 def smoothness(source: Source) -> Made:
-    """Mixes of the same pairs with growing smoothness."""
+    """Mixes of the same pairs with growing smoothness of labels and data; without transport, as the paper's.
+
+    gamma is a share of beta here, so that the paper's gamma grows with beta.
+    """
     config = PuzzleMixConfig(transport=None)
-    mixings = [(f"β {beta:g}", Mixing(0.5, 16, replace(config, beta=beta))) for beta in _SMOOTHNESS]
+    mixings = [
+        (f"β {beta:g}, γβ {config.gamma * beta:g}", Mixing(0.5, 16, replace(config, beta=beta))) for beta in _SMOOTHNESS
+    ]
     return _rows_of_mixes(source, mixings)
 
 
@@ -202,6 +242,7 @@ def _rows_of_mixes(source: Source, mixings: Sequence[tuple[str, Mixing]]) -> Mad
 
 FIGURES = {
     "figure-curves": Figure("mixed saliency, variation, loss and accuracies against lambda", curves),
+    "figure-pgd": Figure("accuracy under FGSM and PGD, all finished runs of a table", attacks),
     "figure-transport": Figure("time and error of Algorithm 1 (figures 8 and 9)", transport),
     "figure-convergence": Figure("what changes after the first cycle (Supplementary B.2)", cycles),
     "figure-lambda": Figure("mixes with a growing share of the first image", lambdas),
