@@ -48,14 +48,14 @@ def _cost(state, row, target, distance):
 
 
 @compiled
-def _scan(state, walks, row, base, top, distance, touched, count, found, best):
+def _scan(state, steps, squares, row, base, top, distance, touched, count, found, best):
     """Lengthen a path of length `base` to a cell by one move; the new `count`, `found` and `best`."""
     gain = state[row, GAIN]
-    for turn in range(len(walks)):
-        length = base + distance * walks[turn, SQUARE]
+    for turn in range(steps.size):
+        length = base + distance * squares[turn]
         if length - gain * top >= best:
             break
-        target = row + walks[turn, STEP]
+        target = row + steps[turn]
         reach = length - gain * state[target, LEVEL] - state[target, PRICE]
         known = state[target, REACH]
         if reach < known and reach < best:
@@ -81,14 +81,14 @@ def _take_nearest(state, touched, done, count, best):
 
 
 @compiled
-def _search(state, walks, row, top, distance, touched):
+def _search(state, steps, squares, row, top, distance, touched):
     """Find the free target that the shortest path leads to, and lower prices for it; the target, the number of scans.
 
     `touched` lists the targets that a path has come to: first those `done`, whose holders have been scanned.
     """
     count, done, found, best, base = 0, 0, NOBODY, FAR, 0
     while True:
-        count, found, best = _scan(state, walks, row, base, top, distance, touched, count, found, best)
+        count, found, best = _scan(state, steps, squares, row, base, top, distance, touched, count, found, best)
         if not _take_nearest(state, touched, done, count, best):
             break
         target = touched[done]
@@ -123,14 +123,14 @@ def _stays(state, row, top, distance):
 
 
 @compiled
-def _assign_all(state, walks, places, top, distance, touched):
+def _assign_all(state, steps, squares, places, top, distance, touched):
     """Assign the cells whose own place is visible, then the others; whether it took few enough scans."""
     left = SCANS * places.size
     for hidden in (False, True):
         for cell in range(places.size):
             row = places[cell]
             if (state[row, LEVEL] == 0) == hidden and not _stays(state, row, top, distance):
-                target, scans = _search(state, walks, row, top, distance, touched)
+                target, scans = _search(state, steps, squares, row, top, distance, touched)
                 _hand_over(state, target, row)
                 left -= scans
                 if left < 0:
@@ -139,12 +139,13 @@ def _assign_all(state, walks, places, top, distance, touched):
 
 
 @compiled
-def assign_images(start, stop, gain, level, source, distance, rows, cols, places, walks):
+def assign_images(start, stop, gain, level, source, distance, rows, cols, places, cells, walks):
     """Solve images: `gain`, `level` (B,N) -> `source` (B,N), the cell that lands on each cell, or GIVEN_UP."""
     state = _empty_state(rows, cols, places)
     touched = np.empty_like(places)
+    steps, squares = walks[STEP], walks[SQUARE]
     for image in range(start, stop):
         top = _load_image(state, places, gain[image], level[image])
-        solved = _assign_all(state, walks, places, top, distance, touched)
+        solved = _assign_all(state, steps, squares, places, top, distance, touched)
         for cell in range(places.size):
             source[image, cell] = state[state[places[cell], HOLDER], CELL] if solved else GIVEN_UP
