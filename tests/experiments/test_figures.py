@@ -2,7 +2,9 @@ import csv
 from dataclasses import replace
 
 import pytest
+import torch
 
+from puzzlemix.data import InMemory, Loader
 from puzzlemix.experiments import figures
 from puzzlemix.experiments.figures import FIGURES, Source, make
 from puzzlemix.experiments.recipes import CIFAR100_PREACT
@@ -39,6 +41,22 @@ def test_pairs_are_as_many_as_asked_for_and_repeat(source):
     for one, other in zip(first, second, strict=True):
         assert all((a == b).all() for a, b in zip(one, other, strict=True))
         assert (one.labels != one.labels[one.partners]).any()
+
+
+def test_classes_are_mixed_though_test_images_are_in_their_order(source):
+    ordered = replace(source, pairs=10)
+    test = ordered.feed.data.test
+    order = test.labels.argsort(stable=True)
+    by_class = InMemory(test.images[order], test.labels[order], test.spec)
+    patched = ordered.feed
+    patched.data = replace(patched.data, test=by_class)
+    patched._test = Loader(by_class)
+    (pairs,) = list(ordered.batches())
+    assert pairs.labels.tolist() != by_class.labels.tolist()
+    assert sorted(pairs.labels.tolist()) == by_class.labels.tolist()
+    for image, label in zip(pairs.images, pairs.labels, strict=True):
+        places = [place for place, other in enumerate(by_class.images) if torch.equal(image, other / 255)]
+        assert int(label) in by_class.labels[places]
 
 
 def test_a_figure_of_images_needs_a_network(tmp_path):

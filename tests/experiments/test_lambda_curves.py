@@ -2,7 +2,7 @@ import pytest
 import torch
 from torch import nn
 
-from puzzlemix.experiments.lambda_curves import Pairs, different_pairs, measure, total_variation
+from puzzlemix.experiments.lambda_curves import Pairs, cutmix, different_pairs, input_mixup, measure, total_variation
 from puzzlemix.models import build_model
 
 
@@ -46,6 +46,18 @@ def test_pasting_keeps_one_images_worth_of_saliency_and_puzzle_mix_more():
     assert [found["puzzle", "8", lam].saliency for lam in (0.0, 1.0)] == pytest.approx([1, 1])
     assert found["puzzle", "8", 0.3].saliency > 1.05
     assert found["manifold_mixup", "", 0.3].saliency is None
+
+
+def test_lambda_is_the_first_images_share_under_every_mix_of_images():
+    model = build_model("preact_resnet18", 4, width=2, seed=0)
+    for lam in (0.0, 0.2, 0.5, 0.9, 1.0):
+        for seed in range(5):
+            generator = torch.Generator().manual_seed(seed)
+            shares = [mix(model, pairs(), lam, generator).ratio for mix in (input_mixup, cutmix)]
+            assert shares[0].tolist() == pytest.approx([lam] * 8)
+            # whole pixels: sides are even, and 16 pixels make an image
+            assert shares[1].tolist() == pytest.approx([lam] * 8, abs=0.2)
+        assert float(shares[1].var()) == 0
 
 
 def test_the_random_grid_is_the_average_of_the_grids():

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 _SMOOTHNESS = (0.0, 0.4, 0.8, 1.2, 2.4, 4.8)
 _SHOWN = 6
+_TOGETHER = 25  # pairs: CutMix draws one rectangle for all of them, and many are to be averaged over
 
 
 @dataclass(frozen=True)
@@ -69,18 +70,25 @@ class Source:
         return torch.Generator().manual_seed(self.seed)
 
     def batches(self) -> Iterator[Pairs]:
-        """Test images, by chance, with partners of other classes."""
-        generator, test = self.generator(), self.feed.data.test
-        order = torch.randperm(len(test), generator=generator)[: self.pairs]
-        kept = torch.zeros(len(test), dtype=torch.bool)
-        kept[order] = True
-        for batch in self.feed.test():
-            assert batch.samples is not None
-            chosen = kept[batch.samples]
-            if int(chosen.sum()) > 1:
-                images, labels = batch.images[chosen], batch.labels[chosen]
+        """Test images, by chance and in any order, with partners of other classes."""
+        generator = self.generator()
+        chosen = self._chosen(torch.randperm(len(self.feed.data.test), generator=generator)[: self.pairs])
+        for images, labels in zip(*(part.split(_TOGETHER) for part in chosen), strict=True):
+            if len(labels) > 1:
                 partners = lambda_curves.different_pairs(labels, generator)
                 yield Pairs(images, labels, self._saliency(images, labels), partners)
+
+    def _chosen(self, samples: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """The test images with these numbers, in this order, and their labels."""
+        place = torch.full((len(self.feed.data.test),), -1)
+        place[samples] = torch.arange(len(samples))
+        kept = []
+        for batch in self.feed.test():
+            at = place[batch.samples]
+            kept.append((batch.images[at >= 0], batch.labels[at >= 0], at[at >= 0]))
+        images, labels, at = map(torch.cat, zip(*kept, strict=True))
+        order = at.argsort()
+        return images[order], labels[order]
 
     def pictures(self, count: int) -> tuple[Pictures, torch.Tensor]:
         """A few images with their names, and their saliency."""

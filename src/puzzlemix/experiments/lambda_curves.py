@@ -81,8 +81,12 @@ def input_mixup(model: nn.Module, pairs: Pairs, lam: float, generator: torch.Gen
 
 
 def cutmix(model: nn.Module, pairs: Pairs, lam: float, generator: torch.Generator) -> Mixture:
-    """Pasted rectangles, one per batch, the label weighted by area."""
-    top, left = torch.rand(2, generator=generator).tolist()
+    """Pasted rectangles, one per batch, the label weighted by area.
+
+    They lie inside the image, so that their area is what lambda says; in training they may be clipped at the border.
+    """
+    side = math.sqrt(1 - lam)
+    top, left = (side / 2 + (1 - side) * torch.rand(2, generator=generator)).tolist()
     drawn = CutMixDraw(Pairing(pairs.partners, lam), top, left)
     images, share = cut_and_paste(pairs.images, drawn)
     saliency, _ = cut_and_paste(pairs.saliency[:, None], drawn)
