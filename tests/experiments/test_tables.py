@@ -1,5 +1,3 @@
-import math
-
 import pytest
 
 from puzzlemix.experiments.published import PairedTest, PublishedTable, Sweep
@@ -79,18 +77,19 @@ def test_too_few_runs_for_a_test_leave_it_out():
     ]
 
 
-def test_welchs_test_by_its_formula():
-    one, other = [1.0, 2.0, 4.0], [3.0, 5.0, 6.0, 8.0]
-    variances = [sum((x - sum(v) / len(v)) ** 2 for x in v) / (len(v) - 1) / len(v) for v in (one, other)]
-    t = (sum(other) / 4 - sum(one) / 3) / math.sqrt(sum(variances))
-    freedom = sum(variances) ** 2 / sum(v**2 / (n - 1) for v, n in zip(variances, (3, 4), strict=True))
-    from scipy.stats import t as student
+def test_welchs_test_is_scipys():
+    from scipy.stats import ttest_1samp, ttest_ind
 
-    assert p_value(one, other) == pytest.approx(2 * student.sf(t, freedom))
+    for one, other in (([1.0, 2.0, 4.0], [3.0, 5.0, 6.0, 8.0]), ([5.0, 7.0], [1.0, 1.5])):
+        assert p_value(one, other) == pytest.approx(ttest_ind(one, other, equal_var=False).pvalue)
+    # where scipy's warns, of seeds that came to the same, it is the test of the others against that value
+    others = [99.8, 99.9, 99.85]
+    assert p_value([100.0, 100.0, 100.0], others) == pytest.approx(ttest_1samp(others, 100.0).pvalue)
+    assert p_value([100.0, 100.0], [99.8, 99.8]) is None
 
 
 def test_one_seed_promises_nothing():
     assert p_value([1.0], [2.0, 3.0]) is None
-    assert "says nothing of chance" in verdict("top1", ["a", "b"], {"a": [{"top1": 1.0}], "b": [{"top1": 2.0}]})
+    assert "too few seeds" in verdict("top1", ["a", "b"], {"a": [{"top1": 1.0}], "b": [{"top1": 2.0}]})
     assert verdict("top1", ["a"], {"a": [{"top1": 1.0}]}) == ""
     assert (spread([]), spread([2.0])) == ("-", "2.00")

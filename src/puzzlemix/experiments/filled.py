@@ -64,7 +64,8 @@ def time_column(planned: Sequence[Planned], places: Places) -> Column | None:
 def machine_of(record: dict[str, Any]) -> str:
     """The kind of machine that a run was trained on."""
     where = record["where"]
-    return f"{where['device']}, {where['processor']}, {where['threads']} threads"
+    threads = where["threads"]
+    return f"{where['device']}, {where['processor']}, {threads} thread{'' if threads == 1 else 's'}"
 
 
 def record_of(run: Planned, places: Places) -> dict[str, Any]:
