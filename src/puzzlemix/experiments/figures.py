@@ -21,7 +21,7 @@ from ..showing import Mixing, Pictures, mix_pictures
 from ..showing.runs import load_run
 from ..training.config import MachineConfig, TrainConfig
 from ..training.feed import Feed
-from . import assignment, attack_curves, convergence, lambda_curves
+from . import assignment, attack_curves, convergence, lambda_curves, published
 from .lambda_curves import Pairs, Point
 
 if TYPE_CHECKING:
@@ -172,26 +172,55 @@ def _attack_lines(points: Sequence[attack_curves.Point], attack: str) -> list[Se
 
 
 def transport(source: Source) -> Made:
-    """Seconds and relative error of Algorithm 1 beside exact solvers, on random costs."""
+    """Seconds and relative error of Algorithm 1 beside exact solvers: on random costs, with a network on real ones."""
     rows = assignment.measure(source.trials, source.generator())
-    charts = []
-    for reading in assignment.READINGS:
-        shown = [row for row in rows if row.reading == reading]
-        cells = [row.cells for row in shown]
-        times = {name: [getattr(row, name) for row in shown] for name in ("paper", "exact", "scipy", "lap")}
-        series = [Series(_SOLVERS[name], cells, values) for name, values in times.items() if None not in values]
-        charts.append(Chart(f"seconds, s {reading}", "cells", series, log_x=True, log_y=True))
-    errors = [Series(f"relative error, s {reading}", *_error_line(rows, reading)) for reading in assignment.READINGS]
+    if source.run is not None:
+        rows += assignment.measure_real(source.batches(), source.trials, source.generator())
+    kinds = list(dict.fromkeys(row.costs for row in rows))
+    charts = [
+        Chart(f"seconds, {_KINDS[kind]}", "cells", _time_lines(rows, kind), log_x=True, log_y=True) for kind in kinds
+    ]
+    errors = [Series(f"error, {_KINDS[kind]}", *_line(rows, kind, "error")) for kind in kinds]
+    errors.append(Series("error, the paper's", *_published_line("error")))
     charts.append(Chart("relative error of Algorithm 1", "cells", errors, log_x=True))
-    return Made([row._asdict() for row in rows], draw_charts(charts))
+    picture = draw_charts(charts, columns=2 if len(charts) == 4 else None)
+    return Made([row._asdict() | _published(row) for row in rows], picture)
 
 
-_SOLVERS = {"paper": "Algorithm 1", "exact": "exact, ours", "scipy": "exact, scipy", "lap": "exact, lap"}
+_KINDS = {"raw": "s raw", "sum to 1": "s summing to 1", assignment.REAL: assignment.REAL}
+_SOLVERS = {
+    "algorithm_1": "Algorithm 1",
+    "algorithm_1_alone": "Algorithm 1, one call each",
+    "exact": "exact",
+    "lap": "lap",
+    "lapjv": "lapjv",
+    "scipy": "scipy",
+}
+_PUBLISHED = {"seconds": "Algorithm 1, the paper's", "exact_seconds": "exact, the paper's"}
 
 
-def _error_line(rows: Sequence[assignment.Timing], reading: str) -> tuple[list[float], list[float]]:
-    shown = [row for row in rows if row.reading == reading]
-    return [row.cells for row in shown], [row.error for row in shown]
+def _time_lines(rows: Sequence[assignment.Timing], costs: str) -> list[Series]:
+    """A line for each solver; with random costs, for those of the paper too."""
+    lines = [Series(title, *_line(rows, costs, name)) for name, title in _SOLVERS.items()]
+    if costs != assignment.REAL:
+        lines += [Series(title, *_published_line(name)) for name, title in _PUBLISHED.items()]
+    return [line for line in lines if None not in line.y]
+
+
+def _line(rows: Sequence[assignment.Timing], costs: str, name: str) -> tuple[list[float], list[Any]]:
+    shown = [row for row in rows if row.costs == costs]
+    return [row.cells for row in shown], [getattr(row, name) for row in shown]
+
+
+def _published_line(name: str) -> tuple[list[float], list[float]]:
+    return [row.cells for row in published.TRANSPORT], [getattr(row, name) for row in published.TRANSPORT]
+
+
+def _published(row: assignment.Timing) -> dict[str, float | None]:
+    """The paper's numbers of as many cells; none of real maps."""
+    known = {theirs.cells: theirs for theirs in published.TRANSPORT} if row.costs != assignment.REAL else {}
+    names = ("seconds", "exact_seconds", "error")
+    return {f"published_{name}": getattr(known.get(row.cells), name, None) for name in names}
 
 
 def cycles(source: Source) -> Made:
@@ -251,7 +280,9 @@ def _rows_of_mixes(source: Source, mixings: Sequence[tuple[str, Mixing]]) -> Mad
 FIGURES = {
     "figure-curves": Figure("mixed saliency, variation, loss and accuracies against lambda", curves),
     "figure-pgd": Figure("accuracy under FGSM and PGD, all finished runs of a table", attacks),
-    "figure-transport": Figure("time and error of Algorithm 1 (figures 8 and 9)", transport),
+    "figure-transport": Figure(
+        "time and error of Algorithm 1 (figures 8 and 9); with --network, on real maps too", transport
+    ),
     "figure-convergence": Figure("what changes after the first cycle (Supplementary B.2)", cycles),
     "figure-lambda": Figure("mixes with a growing share of the first image", lambdas),
     "figure-smoothness": Figure("mixes with growing smoothness", smoothness),
