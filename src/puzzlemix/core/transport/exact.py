@@ -16,7 +16,7 @@ def _on_cpu(gain_BN: Tensor, level_BN: Tensor, distance: int, rows: int, cols: i
     from .exact_kernel import GIVEN_UP, assign_images
 
     source_BN = solve_images(assign_images, gain_BN, level_BN, distance, rows, cols)
-    for image in (source_BN == GIVEN_UP).any(1).nonzero().flatten().tolist():
+    for image in np.flatnonzero(source_BN.numpy()[:, 0] == GIVEN_UP).tolist():
         alone = TransportProblem(gain_BN[image, None], level_BN[image, None], distance, rows, cols)
         source_BN[image] = solve_dense(alone.cost()[0])
     return source_BN
