@@ -15,7 +15,7 @@ from .core.mix import Mixed, puzzle_mix
 from .core.params import GRIDS, Draw, PuzzleMixConfig, draw
 from .core.saliency import clean_gradient, gradient_saliency, input_gradient
 from .core.saliency_cache import SaliencyCache, View
-from .core.targets import one_hot
+from .core.targets import mix_classes, mix_rows, one_hot, smooth
 
 _NO_GRADIENT = (
     "adversarial noise follows the gradient of the saliency pass, and there is none where saliency is supplied: "
@@ -253,22 +253,21 @@ class PuzzleMix:
         return PixelRange(*channel_statistics(self.mean, self.std, images))
 
     def _with_soft_targets(self, images: Tensor, targets: Tensor, mixed: Mixed | None) -> tuple[Tensor, Tensor]:
-        soft = self._soften(targets)
+        if targets.dim() != 1:
+            rows_BN = smooth(targets.float(), self.label_smoothing)
+            return (images, rows_BN) if mixed is None else (mixed.images, mix_rows(rows_BN, mixed.index, mixed.ratio))
+        classes = self._classes_of(targets)
         if mixed is None:
-            return images, soft
-        ratio = mixed.ratio[:, None]
-        return mixed.images, ratio * soft + (1 - ratio) * soft[mixed.index]
+            return images, smooth(one_hot(targets, classes), self.label_smoothing)
+        return mixed.images, mix_classes(targets, mixed.index, mixed.ratio, classes, self.label_smoothing)
 
-    def _soften(self, targets: Tensor) -> Tensor:
-        """Targets as (B,N) float32, smoothed."""
-        if targets.dim() == 1:
-            if self.num_classes is None:
-                raise ValueError("targets are class indices: pass num_classes= to PuzzleMix")
-            if targets.is_floating_point():
-                raise ValueError(f"targets have shape {tuple(targets.shape)} and dtype {targets.dtype}: pass integers")
-            targets = one_hot(targets, self.num_classes)
-        soft = targets.float()
-        return soft * (1 - self.label_smoothing) + self.label_smoothing / soft.shape[1]
+    def _classes_of(self, targets: Tensor) -> int:
+        """How many classes there are, which class indices do not tell themselves."""
+        if self.num_classes is None:
+            raise ValueError("targets are class indices: pass num_classes= to PuzzleMix")
+        if targets.is_floating_point():
+            raise ValueError(f"targets have shape {tuple(targets.shape)} and dtype {targets.dtype}: pass integers")
+        return self.num_classes
 
 
 def _cached_saliency(
@@ -278,10 +277,13 @@ def _cached_saliency(
     if given.samples is None:
         raise ValueError("refresh needs to know the images: pass samples=, their numbers in the data set (B,)")
     stale = cache.stale(given.samples)
-    maps = torch.empty(len(images), *images.shape[2:], device=images.device)
+    size = tuple(images.shape[2:])
+    if not stale.any():
+        return cache.load(given.samples, size, given.view, device=images.device)
+    maps = torch.empty(len(images), *size, device=images.device)
     known, new = (~stale).nonzero()[:, 0], stale.nonzero()[:, 0]
     if len(known):
-        size, view = tuple(images.shape[2:]), _part(given.view, known)
+        view = _part(given.view, known)
         maps[known.to(images.device, non_blocking=True)] = cache.load(
             given.samples[known], size, view, device=images.device
         )

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from puzzlemix import PuzzleMixConfig, puzzle_mix
-from puzzlemix.core import blend, mask, transport
+from puzzlemix.core import blend, mask, pose, shares, transport, triton_support, visible
 
 CONFIGS = {
     "as published": {},
@@ -23,11 +23,13 @@ def as_on_cuda(operator):
 
 @pytest.fixture
 def on_cuda(monkeypatch):
-    """Send what the mix solves and blends to the CUDA kernels, and let nobody import numba."""
+    """Send what the mix poses, solves and blends to the CUDA kernels, and let nobody import numba."""
     for solvers in (mask.SOLVERS, transport.SOLVERS):
         for name, operator in solvers.items():
             monkeypatch.setitem(solvers, name, as_on_cuda(operator))
-    monkeypatch.setattr(blend, "_blend", as_on_cuda(blend._blend))
+    for module, name in ((blend, "_blend"), (pose, "_pose"), (shares, "_share"), (visible, "_show")):
+        monkeypatch.setattr(module, name, as_on_cuda(getattr(module, name)))
+    monkeypatch.setattr(triton_support, "serves", lambda tensor: True)
     assert "numba" not in sys.modules
     monkeypatch.setitem(sys.modules, "numba", None)
     return monkeypatch

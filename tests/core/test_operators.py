@@ -10,6 +10,7 @@ from puzzlemix.core import operators, triton_support
 
 ELSEWHERE = ["MPS", "XPU", "HPU", "PrivateUse1"]
 OPERATORS = ["mask_exact", "mask_swap", "transport_paper", "transport_exact", "blend"]
+OPERATORS += ["share_saliency", "pose_mask", "show_labels", "mix_classes"]
 
 
 def dispatched(name, key, *arguments):

@@ -41,6 +41,17 @@ class Layout(NamedTuple):
         down, across = self.tiles_per_cell
         return self.rows * down, self.cols * across
 
+    @property
+    def numbers(self) -> list[int]:
+        """All of it in one row, as operators take it; `layout_of` reads it."""
+        return [*self[:4], *self.block, *self.tile]
+
+
+def layout_of(numbers: list[int]) -> Layout:
+    """The layout that a row of numbers describes."""
+    height, width, rows, cols, *sides = numbers
+    return Layout(height, width, rows, cols, (sides[0], sides[1]), (sides[2], sides[3]))
+
 
 def layout_for(height: int, width: int, rows: int, cols: int, transport_block: int | None = None) -> Layout:
     """Cut an image into `rows` x `cols` cells, and those into tiles of at most `transport_block` pixels, if given."""

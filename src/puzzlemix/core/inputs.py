@@ -1,5 +1,6 @@
 """Reads what a caller passes to the mix: checks it, and brings images and signals into one form."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -7,6 +8,7 @@ import torch
 from torch import Tensor
 
 from .checks import check_images, is_number, is_whole, require, span
+from .pose import posed_by_kernel
 
 Grid = int | tuple[int, int]
 
@@ -15,7 +17,7 @@ Grid = int | tuple[int, int]
 class MixInputs:
     """Checked inputs: images (B,C,H,W), saliency (B,H,W), index (B,), lam (B,), rows, cols, std (C,) or None.
 
-    lam is 1 where an image is paired with itself: it stays as it is.
+    Values of index and lam are checked here unless that is left to the kernel that poses the mask problem.
     """
 
     images: Tensor
@@ -43,15 +45,14 @@ def read_inputs(
         if isinstance(tensor, Tensor) and tensor.device != images.device:
             raise ValueError(f"{name} is on {tensor.device}, images are on {images.device}: move them to one device")
     rows, cols = read_grid(grid, images.shape[2:])
-    _, std_C = channel_statistics(mean, std, images)
-    index = _read_index(index, len(images))
-    alone = index == torch.arange(len(images), device=images.device)
+    std_C = _read_std(mean, std, images)
+    check = not posed_by_kernel(images, rows * cols)
     signal = images.dim() == 3
     return MixInputs(
         images[:, :, None] if signal else images,
         saliency[:, None] if signal else saliency,
-        index,
-        torch.where(alone, 1.0, _read_lam(lam, images)),
+        _read_index(index, len(images), check),
+        _read_lam(lam, images, check),
         rows,
         cols,
         std_C,
@@ -89,21 +90,22 @@ def read_grid(grid: Grid, size: torch.Size) -> tuple[int, int]:
     return int(rows), int(cols)
 
 
-def _read_index(index: Tensor, batch: int) -> Tensor:
+def _read_index(index: Tensor, batch: int, check: bool) -> Tensor:
     if not isinstance(index, Tensor):
         raise TypeError(f"index is a {type(index).__name__}: pass a torch tensor of {batch} integers")
     if index.shape != (batch,) or index.is_floating_point() or index.dtype == torch.bool:
         raise ValueError(
             f"index has shape {tuple(index.shape)} and dtype {index.dtype}: pass {batch} integers, a partner per image"
         )
-    require(
-        (index >= 0) & (index < batch),
-        lambda: f"partners in index {span(index)}: pass numbers from 0 to {batch - 1}",
-    )
+    if check:
+        require(
+            (index >= 0) & (index < batch),
+            lambda: f"partners in index {span(index)}: pass numbers from 0 to {batch - 1}",
+        )
     return index.long()
 
 
-def _read_lam(lam: float | Tensor, images: Tensor) -> Tensor:
+def _read_lam(lam: float | Tensor, images: Tensor, check: bool) -> Tensor:
     batch = len(images)
     if not isinstance(lam, Tensor):
         if not is_number(lam, 0, 1):
@@ -111,7 +113,8 @@ def _read_lam(lam: float | Tensor, images: Tensor) -> Tensor:
         return torch.full((batch,), lam, dtype=torch.float32, device=images.device)
     if lam.dim() and lam.shape != (batch,):
         raise ValueError(f"lam has shape {tuple(lam.shape)}: pass a float or one number per image, ({batch},)")
-    require((lam >= 0) & (lam <= 1), lambda: f"the values of lam {span(lam)}: keep them from 0 to 1")
+    if check:
+        require((lam >= 0) & (lam <= 1), lambda: f"the values of lam {span(lam)}: keep them from 0 to 1")
     return lam.float().expand(batch)
 
 
@@ -119,19 +122,31 @@ def channel_statistics(
     mean: Sequence[float] | Tensor | None, std: Sequence[float] | Tensor | None, images: Tensor
 ) -> tuple[Tensor | None, Tensor | None]:
     """`mean` and `std` as tensors (C,), float32, on the images' device; None, None where neither is given."""
+    std_C = _read_std(mean, std, images)
+    return (None if mean is None else channel_numbers(mean, images.device)), std_C
+
+
+def _read_std(
+    mean: Sequence[float] | Tensor | None, std: Sequence[float] | Tensor | None, images: Tensor
+) -> Tensor | None:
+    """`std` (C,) alone, which is all that a mix needs, after a look at both."""
     if mean is None and std is None:
-        return None, None
+        return None
     if mean is None or std is None:
         missing = "mean" if mean is None else "std"
         raise ValueError(f"{missing} is missing: pass both mean and std, or neither for images in [0, 1]")
     channels = images.shape[1]
-    pair = [channel_numbers(values, images.device) for values in (mean, std)]
-    for name, values in zip(("mean", "std"), pair, strict=True):
-        if values.shape != (channels,):
-            given = f"{name} has {values.numel()} values"
+    for name, values in (("mean", mean), ("std", std)):
+        shape = tuple(values.shape) if isinstance(values, Tensor) else (len(values),)
+        if shape != (channels,):
+            given = f"{name} has {math.prod(shape)} values"
             raise ValueError(f"{given}, the images {channels} channels: pass one per channel")
-    require(pair[1] > 0, lambda: f"std={std}: pass positive numbers")
-    return pair[0], pair[1]
+    std_C = channel_numbers(std, images.device)
+    if isinstance(std, Tensor):
+        require(std_C > 0, lambda: f"std={std}: pass positive numbers")
+    elif not all(value > 0 for value in std):
+        raise ValueError(f"std={std}: pass positive numbers")
+    return std_C
 
 
 def channel_numbers(values: Sequence[float] | Tensor, device: torch.device) -> Tensor:

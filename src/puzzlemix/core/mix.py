@@ -14,12 +14,13 @@ from torch import Tensor
 from . import blocks
 from .blend import blend
 from .blocks import Layout, layout_for
-from .energy import Seams, cell_faces, data_seams, mask_energy
 from .inputs import Grid, MixInputs, read_inputs
 from .mask import solve_mask
 from .params import PuzzleMixConfig
+from .pose import Pairs, pose_mask
 from .shares import saliency_shares
-from .transport import solve_transport, transport_problem
+from .transport import TransportProblem, solve_transport
+from .visible import Shown, show_labels
 
 
 class Moves(NamedTuple):
@@ -91,60 +92,40 @@ def puzzle_mix(
     height, width = inputs.images.shape[2:]
     layout = layout_for(height, width, inputs.rows, inputs.cols, config.transport_block)
     shares = saliency_shares(inputs.saliency, layout)
-    labels, moves = minimise(inputs, shares, Moves(), layout, config)
+    shown, moves = minimise(inputs, shares, Moves(), layout, config)
     for _ in range(config.cycles - 1):
-        labels, moves = minimise(inputs, shares, moves, layout, config)
-    mask = 1 - labels.float() / config.top
-    mixed = show(inputs.images, inputs.images, inputs.index, mask, moves, layout)
-    ratio = visible_ratio(labels, layout, config.top)
-    return Mixed(mixed.view_as(images), mask, ratio, inputs.index, moves.first, moves.second, layout)
+        shown, moves = minimise(inputs, shares, moves, layout, config)
+    mixed = show(inputs.images, inputs.images, inputs.index, shown.mask, moves, layout)
+    return Mixed(mixed.view_as(images), shown.mask, shown.ratio, inputs.index, moves.first, moves.second, layout)
 
 
 def minimise(
     inputs: MixInputs, shares_BRK: Tensor, moves: Moves, layout: Layout, config: PuzzleMixConfig
-) -> tuple[Tensor, Moves]:
+) -> tuple[Shown, Moves]:
     """One cycle of the alternating minimisation: the best labels for these moves, then the best moves for those."""
-    cell_shares = moved_cell_shares(shares_BRK, inputs.index, moves, layout)
-    seams = moved_seams(inputs, moves, layout, config)
-    energy = mask_energy(cell_shares, seams, inputs.lam, layout, config)
-    labels = solve_mask(energy.problem(), config.mask_solver, check=False)
-    return labels, best_moves(shares_BRK, inputs.index, labels, layout, config)
+    problem = pose_mask(moved_pairs(inputs, shares_BRK, moves, layout), inputs.std, layout, config)
+    labels = solve_mask(problem, config.mask_solver, check=False)
+    shown = show_labels(labels, shares_BRK, inputs.index, layout, config)
+    return shown, best_moves(shown.problem, config)
 
 
-def moved_cell_shares(shares_BRK: Tensor, index: Tensor, moves: Moves, layout: Layout) -> tuple[Tensor, Tensor]:
-    """Pi^T s: the saliency in each cell of the first and of the second images after their moves."""
+def moved_pairs(inputs: MixInputs, shares_BRK: Tensor, moves: Moves, layout: Layout) -> Pairs:
+    """Pi^T x and Pi^T s: the first and the second images and their saliency after their moves."""
+    images, index, lam = inputs.images, inputs.index, inputs.lam
     if moves.first is None or moves.second is None:
-        cells = blocks.pool_to_cells(shares_BRK, layout)
-        return cells, cells[index]
+        return Pairs(images, images, shares_BRK, shares_BRK, index, lam)
+    only_first = images.new_ones(len(images), layout.rows, layout.cols)
+    first, second = (show(images, images, index, mask, moves, layout) for mask in (only_first, 1 - only_first))
     flat = shares_BRK.flatten(1)
-    moved = flat.gather(1, moves.first), flat[index].gather(1, moves.second)
-    first, second = (blocks.pool_to_cells(share.view_as(shares_BRK), layout) for share in moved)
-    return first, second
+    first_shares = flat.gather(1, moves.first).view_as(shares_BRK)
+    second_shares = flat[index].gather(1, moves.second).view_as(shares_BRK)
+    return Pairs(first, second, first_shares, second_shares, index, lam, moved=True)
 
 
-def moved_seams(inputs: MixInputs, moves: Moves, layout: Layout, config: PuzzleMixConfig) -> Seams:
-    """Where the moved first and second images meet between cells."""
-    if moves.first is None:
-        faces = cell_faces(blocks.pad(inputs.images, layout), layout, config.neighbours)
-        return data_seams(faces, faces.of(inputs.index), inputs.std)
-    only_first = inputs.images.new_ones(len(inputs.images), layout.rows, layout.cols)
-    first, second = (
-        show(inputs.images, inputs.images, inputs.index, mask, moves, layout) for mask in (only_first, 1 - only_first)
-    )
-    first, second = (cell_faces(blocks.pad(moved, layout), layout, config.neighbours) for moved in (first, second))
-    return data_seams(first, second, inputs.std)
-
-
-def best_moves(shares_BRK: Tensor, index: Tensor, labels_BRK: Tensor, layout: Layout, config: PuzzleMixConfig) -> Moves:
+def best_moves(problem: TransportProblem | None, config: PuzzleMixConfig) -> Moves:
     """Move salient tiles to where the mask shows them, each image on its own."""
-    if config.transport is None:
+    if problem is None or config.transport is None:
         return Moves()
-    second_weight = blocks.repeat_to_tiles(labels_BRK.long(), layout)
-    weights = torch.stack([config.top - second_weight, second_weight])
-    if layout.padding != (0, 0):
-        weights = weights * (blocks.visible_pixels(layout, layout.tile, weights.device) > 0)
-    both = torch.stack([shares_BRK, shares_BRK[index]])
-    problem = transport_problem(both.flatten(0, 1), weights.flatten(0, 1), config.xi, config.transport_gain, config.top)
     first, second = solve_transport(problem, config.transport, check=False).unflatten(0, (2, -1)).unbind()
     return Moves(first, second)
 
@@ -158,10 +139,3 @@ def show(first: Tensor, second: Tensor, index: Tensor, mask_BRK: Tensor, moves: 
     else:
         weight, tile = blocks.repeat_to_tiles(mask_BRK, layout), layout.tile
     return blend(first, second, index, weight, first_source, second_source, tile)
-
-
-def visible_ratio(labels_BRK: Tensor, layout: Layout, top: int) -> Tensor:
-    """The first image's share of the visible pixels: (B,) float32, from whole numbers, hence the same everywhere."""
-    pixels = blocks.visible_pixels(layout, layout.block, labels_BRK.device)
-    hidden = (labels_BRK * pixels).sum((1, 2))
-    return 1 - hidden / (top * layout.height * layout.width)

@@ -15,14 +15,15 @@ def define(schema: str, on_cpu: Callable, fake: Callable, on_cuda: Callable | No
 
     `on_cpu` gets CPU tensors. `on_cuda` gets CUDA tensors where Triton is there, and returns NotImplemented for what
     its kernels do not take. All else travels to the CPU, and the result travels back: the host waits for that. `fake`
-    gives an empty result of the right shape.
+    gives an empty result of the right shape. A result is one tensor or a tuple of them.
     """
     name = schema.split("(")[0]
 
     def over_the_cpu(*arguments):
         device = next(argument.device for argument in arguments if isinstance(argument, Tensor))
         moved = [argument.cpu() if isinstance(argument, Tensor) else argument for argument in arguments]
-        return on_cpu(*moved).to(device)
+        result = on_cpu(*moved)
+        return tuple(part.to(device) for part in result) if isinstance(result, tuple) else result.to(device)
 
     def on_the_device(*arguments):
         result = on_cuda(*arguments) if on_cuda and triton_support.available() else NotImplemented

@@ -33,12 +33,21 @@ class View(NamedTuple):
     flip: Tensor | None = None
 
 
+class _Arriving(NamedTuple):
+    """Maps on their way to the cache's device, and what tells when they are all there; `which` of them are whose."""
+
+    maps: Tensor
+    arrived: torch.cuda.Event | None
+    samples: Tensor
+    which: Tensor
+
+
 class SaliencyCache:
     """Remembers one map per sample; each serves the call that computed it and the `refresh` - 1 uses after it.
 
     In each step ask `stale` which samples need a map, compute and `store` those, and `load` the others. Maps keep at
     most `resolution` pixels per side (those of the first batch), in float16 on `device`; samples are numbered from 0.
-    The CPU has room for more; a `device` of the images' own saves waiting for maps to arrive there.
+    The CPU has room for more; maps from a GPU arrive there while the program goes on.
     """
 
     def __init__(self, refresh: int, resolution: int = 32, device: torch.device | str = "cpu"):
@@ -55,6 +64,7 @@ class SaliencyCache:
             self._uses_S = torch.zeros(1, dtype=torch.int32)
             self._frames_S5 = torch.zeros(1, 5, dtype=torch.int32)
             self._maps_SRK: Tensor | None = None  # (S,K) for signals
+            self._arriving: list[_Arriving] = []
 
     def stale(self, samples: Tensor) -> Tensor:
         """Which samples need a new map: never seen, or used `refresh` times. (B,) -> bool (B,)."""
@@ -74,8 +84,9 @@ class SaliencyCache:
         if not len(samples):
             return
         last = _last_of_each(samples)
-        maps = self._pooled(saliency)[_sent(last, self.device)]
-        self._write(samples[last], maps, frames_B5[last].int(), 1)
+        pooled = self._pooled(saliency)
+        self._note(samples[last], pooled, frames_B5[last].int(), 1)
+        self._arriving.append(_Arriving(*_fetched(pooled, self.device), samples[last], last))
 
     @torch.inference_mode(False)
     @torch.no_grad()
@@ -96,6 +107,7 @@ class SaliencyCache:
         device = self.device if device is None else torch.device(device)
         if not len(samples):
             return torch.zeros(0, *sides, device=device)
+        self._settle()
         stored, old_B5 = self._known(samples)
         new_B5 = old_B5 if view is None else _frames(view, sides, len(samples))
         maps = _sent(stored[_sent(samples, self.device)], device)
@@ -104,6 +116,7 @@ class SaliencyCache:
 
     def state_dict(self) -> dict[str, Any]:
         """Everything remembered, as copies; only samples that were seen."""
+        self._settle()
         seen = self._uses_S.nonzero()[:, 0]
         maps = None if self._maps_SRK is None else self._maps_SRK[seen.to(self.device)].cpu()
         return {
@@ -123,21 +136,33 @@ class SaliencyCache:
         self._clear()
         if state["maps"] is None:
             return
-        self._write(state["samples"].cpu(), state["maps"].to(self.device), state["frames"].cpu(), state["uses"].cpu())
+        samples, maps = state["samples"].cpu(), state["maps"].to(self.device)
+        self._note(samples, maps, state["frames"].cpu(), state["uses"].cpu())[_sent(samples, self.device)] = maps
 
     def _uses(self, samples: Tensor) -> Tensor:
         within = samples < len(self._uses_S)
         return self._uses_S[samples * within] * within
 
-    def _write(self, samples: Tensor, maps: Tensor, frames_B5: Tensor, uses: Tensor | int) -> None:
+    def _note(self, samples: Tensor, maps: Tensor, frames_B5: Tensor, uses: Tensor | int) -> Tensor:
+        """Note how samples were seen and used, and make room for maps like these; the room for all."""
+        self._settle()
         stored = self._reserve(int(samples.max()) + 1, maps)
-        stored[_sent(samples, self.device)] = maps
         self._frames_S5[samples] = frames_B5
         self._uses_S[samples] = uses
+        return stored
+
+    def _settle(self) -> None:
+        """Put maps that were on their way in their places."""
+        for maps, arrived, samples, which in self._arriving:
+            if arrived is not None:
+                arrived.synchronize()
+            assert self._maps_SRK is not None
+            self._maps_SRK[_sent(samples, self.device)] = maps[_sent(which, self.device)]
+        self._arriving.clear()
 
     def _reserve(self, samples: int, maps: Tensor) -> Tensor:
         """Make room for this many samples, and some more so that growing stays rare; the stored maps."""
-        stored = maps.new_zeros(1, *maps.shape[1:]) if self._maps_SRK is None else self._maps_SRK
+        stored = maps.new_zeros(1, *maps.shape[1:], device=self.device) if self._maps_SRK is None else self._maps_SRK
         if samples > len(stored):
             length = max(samples, len(stored) * 5 // 4)
             self._uses_S = _grown(self._uses_S, length)
@@ -147,7 +172,7 @@ class SaliencyCache:
         return stored
 
     def _pooled(self, saliency: Tensor) -> Tensor:
-        """Averaged to the stored size, each map scaled to 1 at most, (B,R,K) or (B,K) float16 on the cache's device."""
+        """Averaged to the stored size, each map scaled to 1 at most, (B,R,K) or (B,K) float16."""
         if self._maps_SRK is None:
             shape = tuple(min(side, self.resolution) for side in saliency.shape[1:])
         else:
@@ -155,7 +180,7 @@ class SaliencyCache:
         rows, cols = (1, *shape)[-2:]
         as_images = saliency.detach().float().reshape(len(saliency), -1, saliency.shape[-1])
         pooled = F.adaptive_avg_pool2d(as_images, (rows, cols)).reshape(-1, *shape)
-        return scale_to_peak(pooled).to(self.device, torch.float16)
+        return scale_to_peak(pooled).half()
 
     def _check_saliency(self, saliency: Tensor, batch: int) -> None:
         shape = tuple(saliency.shape)
@@ -213,7 +238,20 @@ def _last_of_each(samples: Tensor) -> Tensor:
 
 def _sent(tensor: Tensor, device: torch.device) -> Tensor:
     """The tensor on a device, without waiting for an accelerator unless its values come back from there."""
+    if device.type == "cuda" and tensor.device.type == "cpu":
+        tensor = tensor.pin_memory()  # from elsewhere a large copy would wait for its turn
     return tensor.to(device, non_blocking=device.type != "cpu")
+
+
+def _fetched(maps: Tensor, device: torch.device) -> tuple[Tensor, torch.cuda.Event | None]:
+    """The maps on a device, and if they come from a GPU to the CPU, what tells when they have arrived."""
+    if (maps.device.type, device.type) != ("cuda", "cpu"):
+        return _sent(maps, device), None
+    there = torch.empty_like(maps, device=device, pin_memory=True)
+    there.copy_(maps, non_blocking=True)
+    arrived = torch.cuda.Event()
+    arrived.record(torch.cuda.current_stream(maps.device))
+    return there, arrived
 
 
 def _grown(tensor: Tensor, length: int) -> Tensor:
@@ -263,6 +301,8 @@ def _read_field(name: str, values: Tensor, batch: int) -> Tensor:
 
 def _warp(maps: Tensor, old_B5: Tensor, new_B5: Tensor, size: tuple[int, ...]) -> Tensor:
     """Look up every pixel of the new frames in maps (B,R,K) or (B,K) of the old frames: (B,H,W) or (B,T) float32."""
+    if maps.shape[1:] == size and torch.equal(old_B5, new_B5):
+        return maps.float()
     columns_BW = _sent(_columns(old_B5, new_B5, size[-1], maps.shape[-1]), maps.device)
     if len(size) == 1:
         return maps.gather(1, columns_BW).float()

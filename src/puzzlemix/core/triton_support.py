@@ -32,6 +32,11 @@ def available() -> bool:
     return INSTALLED
 
 
+def serves(tensor: Tensor) -> bool:
+    """Whether Triton's kernels take tensors where this one is."""
+    return INSTALLED and tensor.device.type == "cuda"
+
+
 def launch(kernel: Any, programs: int, first: Tensor, *arguments: Any, **options: Any) -> None:
     """Start `programs` programs of a Triton kernel on the device of its first argument."""
     if programs:

@@ -9,9 +9,9 @@ from typing import NamedTuple
 import torch
 
 from ..core import blocks
-from ..core.energy import mask_energy
 from ..core.inputs import read_inputs
-from ..core.mix import Moves, moved_cell_shares, moved_seams
+from ..core.mix import Moves, moved_pairs
+from ..core.pose import pair_energy
 from ..core.shares import saliency_shares
 from ..core.transport import transport_problem
 from .mixing import Mixing, PictureMix
@@ -37,13 +37,12 @@ def energy_terms(mix: PictureMix, mixing: Mixing, sample: int = 0) -> EnergyTerm
     """Take the energy of the mask apart, for the pictures as they were before anything moved."""
     mixed, layout = mix.mixed, mix.mixed.layout
     inputs = read_inputs(mix.pictures.images, mix.saliency, mixed.index, mixing.lam, mixing.grid, None, None)
-    shares = moved_cell_shares(saliency_shares(inputs.saliency, layout), mixed.index, Moves(), layout)
-    seams = moved_seams(inputs, Moves(), layout, mixing.mix)
+    pairs = moved_pairs(inputs, saliency_shares(inputs.saliency, layout), Moves(), layout)
     labels = ((1 - mixed.mask) * mixing.mix.top).round()
 
     def energy(**without: float) -> float:
         config = replace(mixing.mix, **without)
-        return float(mask_energy(shares, seams, inputs.lam, layout, config).evaluate(labels)[sample])
+        return float(pair_energy(pairs, inputs.std, layout, config).evaluate(labels)[sample])
 
     bare, smooth, seamless = energy(beta=0, eta=0), energy(gamma=0, eta=0), energy(eta=0)
     return EnergyTerms(bare, smooth - bare, seamless - smooth, energy() - seamless)

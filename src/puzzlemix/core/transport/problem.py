@@ -62,22 +62,22 @@ def transport_problem(share_BRK: Tensor, weight_BRK: Tensor, xi: float, gain: st
         raise ValueError(f"gain {gain!r} is unknown: choose one of {', '.join(map(repr, GAINS))}")
     if not 0 <= xi < math.inf:
         raise ValueError(f"xi {xi} is no cost of distance: pass a finite number, 0 or above")
-    rows, cols = share_BRK.shape[-2:]
     if gain == "visible":
         weight_BRK, top = weight_BRK > 0, 1
-    unit = _unit(xi, top)
-    per_cell = xi * unit * top / max(rows - 1, cols - 1, 1) ** 2
-    return TransportProblem(
-        gain_BN=_quantise(share_BRK, unit).flatten(1),
-        level_BN=weight_BRK.long().flatten(1),
-        distance=max(1, round(per_cell)),  # even where xi is 0: of equally good cells the nearest moves
-        rows=rows,
-        cols=cols,
-        scale=unit * top,
-    )
+    gain_BN = _quantise(share_BRK, unit_of(xi, top)).flatten(1)
+    rows, cols = share_BRK.shape[-2:]
+    return priced(gain_BN, weight_BRK.long().flatten(1), rows, cols, xi, top)
 
 
-def _unit(xi: float, top: int) -> float:
+def priced(gain_BN: Tensor, level_BN: Tensor, rows: int, cols: int, xi: float, top: int) -> TransportProblem:
+    """The problem of gains in units of `unit_of(xi, top)` and levels up to `top`: it remains to price distance."""
+    scale = unit_of(xi, top) * top
+    per_cell = round(xi * scale / max(rows - 1, cols - 1, 1) ** 2)
+    # even where xi is 0: of equally good cells the nearest moves
+    return TransportProblem(gain_BN, level_BN, max(1, per_cell), rows, cols, scale)
+
+
+def unit_of(xi: float, top: int) -> float:
     """What shares are multiplied by: a power of two, smaller where the dearest move would pass half the budget."""
     dearest = math.log2(top) + (math.log2(xi) + 1 if xi > 0.5 else 0)  # d2 is at most twice what it is divided by
     return min(FINEST, 2.0 ** math.floor(math.log2(BUDGET) - 1 - dearest))
