@@ -1,6 +1,6 @@
 import torch
 
-from puzzlemix.experiments.convergence import measure
+from puzzlemix.experiments.convergence import PLANS, measure
 from puzzlemix.experiments.lambda_curves import Pairs
 
 
@@ -12,12 +12,20 @@ def pairs(count=12):
 
 
 def test_free_moves_keep_changing_and_dear_ones_do_not():
-    found = {(change.xi, change.grid): change for change in measure([pairs()], torch.Generator().manual_seed(0))}
-    assert found[0.0, 16].images > 0
-    assert 0 < found[0.0, 16].pixels < found[0.0, 16].images
-    assert found[1.0, 16].images < found[0.0, 16].images
+    rows = measure([pairs()], torch.Generator().manual_seed(0), costs=(0.0, 1.0), grids=(16,))
+    found = {(change.plan, change.xi, change.grid): change for change in rows}
+    for plan in PLANS:
+        assert found[plan, 0.0, 16].images > 0
+        assert 0 < found[plan, 0.0, 16].pixels < found[plan, 0.0, 16].images
+        assert found[plan, 1.0, 16].images < found[plan, 0.0, 16].images
+
+
+def test_the_exact_plan_leaves_less_to_change():
+    rows = measure([pairs(60)], torch.Generator().manual_seed(0), costs=(0.5,), grids=(16,))
+    changing = {change.plan: change.images for change in rows}
+    assert changing["exact"] < changing["paper"]
 
 
 def test_nothing_moves_on_one_cell():
-    (change,) = measure([pairs()], torch.Generator().manual_seed(0), costs=(0.0,), grids=(1,))
-    assert (change.images, change.pixels) == (0, 0)
+    changes = measure([pairs()], torch.Generator().manual_seed(0), costs=(0.0,), grids=(1,))
+    assert [(change.plan, change.images, change.pixels) for change in changes] == [(plan, 0, 0) for plan in PLANS]

@@ -227,16 +227,21 @@ def cycles(source: Source) -> Made:
     """How much further cycles of the alternating minimisation change."""
     rows = convergence.measure(source.batches(), source.generator())
     charts = [
-        Chart(f"% of {what} that change after cycle 1", "xi", _grid_lines(rows, what)) for what in ("images", "pixels")
+        Chart(f"% of {what} that change, {_PLANS[plan]}", "xi", _grid_lines(rows, plan, what))
+        for plan in convergence.PLANS
+        for what in ("images", "pixels")
     ]
-    return Made([row._asdict() for row in rows], draw_charts(charts))
+    return Made([row._asdict() for row in rows], draw_charts(charts, columns=2))
 
 
-def _grid_lines(rows: Sequence[convergence.Change], what: str) -> list[Series]:
+_PLANS = {"paper": "Algorithm 1", "exact": "exact plan"}
+
+
+def _grid_lines(rows: Sequence[convergence.Change], plan: str, what: str) -> list[Series]:
     """A line for each grid, in percent."""
     lines = []
     for grid in dict.fromkeys(row.grid for row in rows):
-        shown = [row for row in rows if row.grid == grid]
+        shown = [row for row in rows if (row.plan, row.grid) == (plan, grid)]
         lines.append(Series(f"grid {grid}", [row.xi for row in shown], [100 * getattr(row, what) for row in shown]))
     return lines
 
