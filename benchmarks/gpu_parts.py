@@ -1,7 +1,7 @@
 """What `gpu_check.py` checks and times, part by part; each part stands alone and gives rows."""
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any
@@ -9,16 +9,22 @@ from typing import Any
 import gpu_reference as reference
 import torch
 import torch.nn.functional as F
-from gpu_timing import Function, captured, device_times, finish, loop_times, waits
+from gpu_timing import Function, captured, device_times, finish, host_time, loop_times, waits
 from report import SAME, Row
 from torch import Tensor
 
 from puzzlemix import Draw, PuzzleMix, PuzzleMixConfig, drop_in, puzzle_mix
 from puzzlemix.bench.mixing import Scenery, mix
 from puzzlemix.core import blend as blending
+from puzzlemix.core import pose as posing
+from puzzlemix.core import shares as sharing
+from puzzlemix.core import visible as showing
 from puzzlemix.core.blend import blend
+from puzzlemix.core.blocks import Layout, layout_for
+from puzzlemix.core.inputs import MixInputs, read_inputs
 from puzzlemix.core.mask import MaskProblem, solve_mask
 from puzzlemix.core.mask import gpu as mask_gpu
+from puzzlemix.core.shares import saliency_shares
 from puzzlemix.core.transport import TransportProblem, exact, paper, solve_transport
 from puzzlemix.models import build_model
 
@@ -26,7 +32,7 @@ US, MS, SHARE = "us", "ms", "% of a step"
 SCALE = {US: 1e6, MS: 1e3}
 MODELS = {"WRN-28-10": ("wrn28_10", {}), "PreActResNet-18": ("preact_resnet18", {})}
 TINY_MODELS = {"WRN-28-10": ("wrn10_1", {}), "PreActResNet-18": ("preact_resnet18", {"width": 4})}
-EXACT_LIMIT, REUSED_LIMIT, MIX_LIMIT = 1.70, 1.10, 1.5
+EXACT_LIMIT, REUSED_LIMIT, MIX_LIMIT, MOST_LAUNCHES = 1.70, 1.10, 1.5, 30
 
 
 class NeedsGpu(Exception):
@@ -150,6 +156,92 @@ def mixes_right(bench: Bench) -> Iterator[Row]:
         )
 
 
+def problems_right(bench: Bench) -> Iterator[Row]:
+    """What the mix's own kernels make of images and labels, beside the plain version."""
+    for case in bench.given["mixes"]:
+        given = {name: part.to(bench.device) for name, part in case["given"].items()}
+        yield from _problems_of(case["name"], PuzzleMixConfig(**case["options"]), given, case["grid"])
+        if case["name"] in ("grid 4", "padding"):
+            statistics = {"mean": [0.5] * 3, "std": [0.2, 0.25, 0.3]}
+            given["images"] = given["images"].to(torch.bfloat16, memory_format=torch.channels_last)
+            yield from _problems_of(f"{case['name']}, bfloat16", PuzzleMixConfig(), given | statistics, case["grid"])
+
+
+def _problems_of(case: str, config: PuzzleMixConfig, given: dict[str, Any], grid: int) -> Iterator[Row]:
+    posed = Posed.of(given, grid, config)
+    shares, plain = posed.shares(), posed.plain_shares()
+    yield Row("saliency shares", f"{case}, largest error", "", _apart([shares], [plain]), judge="value", goal=1e-5)
+    exact = given["images"].dtype == torch.float32  # half a pixel's last digit is thousands of units
+    apart = _apart(posed.problem(plain), posed.plain_problem(plain))
+    yield Row("mask problem", f"{case}, largest error", "", apart, judge="value", goal=2e-6 if exact else 2e-3)
+    wrong = [
+        int((one.cpu() != other).sum()) for one, other in zip(posed.shown(plain), posed.plain_shown(plain), strict=True)
+    ]
+    yield Row("what labels show", f"{case}, numbers that differ", "", float(sum(wrong)), judge="value", goal=0)
+
+
+def _apart(found: Sequence[Tensor], expected: Sequence[Tensor]) -> float:
+    """The largest difference, as a share of the largest number."""
+    largest = max(float(part.abs().max()) for part in expected if part.numel())
+    both = zip(found, expected, strict=True)
+    return max(float((one.double() - other.double()).abs().max()) for one, other in both if one.numel()) / largest
+
+
+@dataclass(frozen=True)
+class Posed:
+    """A batch that is about to be mixed, and the two ways to each of the problems it poses."""
+
+    inputs: MixInputs
+    layout: Layout
+    config: PuzzleMixConfig
+    labels: Tensor
+
+    @staticmethod
+    def of(given: dict[str, Any], grid: int, config: PuzzleMixConfig) -> "Posed":
+        """What `puzzle_mix` makes of its arguments before anything is solved, and labels of any kind."""
+        options = {"lam": 0.4, "mean": None, "std": None} | given
+        inputs = read_inputs(**options, grid=grid)
+        height, width = inputs.images.shape[2:]
+        layout = layout_for(height, width, inputs.rows, inputs.cols, config.transport_block)
+        numbers = torch.arange(len(inputs.index) * layout.cells, device=inputs.index.device)
+        labels = (numbers * 7 // 3 % config.labels).int().view(-1, layout.rows, layout.cols)
+        return Posed(inputs, layout, config, labels)
+
+    def shares(self) -> Tensor:
+        """As the device makes them."""
+        return saliency_shares(self.inputs.saliency, self.layout)
+
+    def plain_shares(self) -> Tensor:
+        """By torch alone."""
+        return sharing._shares_plain(self.inputs.saliency, self.layout)
+
+    def problem(self, shares: Tensor) -> MaskProblem:
+        """As the device makes it."""
+        return posing.pose_mask(self._pairs(shares), self.inputs.std, self.layout, self.config)
+
+    def plain_problem(self, shares: Tensor) -> MaskProblem:
+        """By torch alone."""
+        return posing.pair_energy(self._pairs(shares), self.inputs.std, self.layout, self.config).problem()
+
+    def _pairs(self, shares: Tensor) -> posing.Pairs:
+        images, index, lam = self.inputs.images, self.inputs.index, self.inputs.lam
+        return posing.Pairs(images, images, shares, shares, index, lam)
+
+    def shown(self, shares: Tensor) -> tuple[Tensor, ...]:
+        """Mask, ratio, gains and levels as the device makes them."""
+        return showing._show(*self._to_show(shares))
+
+    def plain_shown(self, shares: Tensor) -> tuple[Tensor, ...]:
+        """By torch alone, on the CPU: elsewhere it multiplies by a reciprocal where it should divide."""
+        labels, shares, index, *settings = self._to_show(shares)
+        return showing._show_plain(labels.cpu(), shares.cpu(), index.cpu(), *settings)
+
+    def _to_show(self, shares: Tensor) -> tuple[Any, ...]:
+        config, numbers = self.config, self.layout.numbers
+        graded = config.transport_gain == "weight"
+        return self.labels, shares, self.inputs.index, numbers, config.top, config.xi, graded
+
+
 def _count(part: str, case: str, wrong: Tensor, unit: str) -> Row:
     return Row(part, case, f"{unit} of {len(wrong)}", float(wrong.sum()), judge="value", goal=0)
 
@@ -192,7 +284,13 @@ def _pieces(batch: Scenery, side: int) -> dict[str, Function]:
     sources = solve_transport(plans, check=False).unflatten(0, (2, -1))
     tile = batch.images.shape[2] // side, batch.images.shape[3] // side
     weight = 1 - labels.float() / 2
+    given = {"images": batch.images, "saliency": batch.saliency, "index": batch.partner}
+    posed = Posed.of(given, side, PuzzleMixConfig())
+    shares = posed.shares()
     return {
+        "saliency shares": posed.shares,
+        "mask problem": lambda: posed.problem(shares),
+        "what labels show": lambda: posed.shown(shares),
         "mask": lambda: solve_mask(problem, check=False),
         "plans of both images": lambda: solve_transport(plans, check=False),
         "exact plans of both images": lambda: solve_transport(plans, "exact", check=False),
@@ -272,16 +370,43 @@ def kernels(bench: Bench) -> Iterator[Row]:
     """What a mix at the finest of the paper's grids spends its time on, kernel by kernel."""
     bench.needs_gpu()
     batch = bench.scenes(128)
-    mix(batch, 16)
-    activities = [torch.profiler.ProfilerActivity.CUDA]
-    with torch.profiler.profile(activities=activities) as profile:
-        for _ in range(10):
-            mix(batch, 16)
-        finish(bench.device)
-    events = sorted(profile.key_averages(), key=lambda event: -event.self_device_time_total)
-    yield Row("kernels of a mix", "how many", "", sum(event.count for event in events) / 10, judge="value")
+    events = _launches(partial(mix, batch, 16), bench)
+    yield Row("launches", "mix", "", sum(event.count for event in events) / 10, judge="value", goal=MOST_LAUNCHES)
     for event in events[:20]:
         yield Row("kernels of a mix", event.key[:60], US, event.self_device_time_total / 10, judge="value")
+    mixup, labels, drawn = PuzzleMix(torch.nn.Identity(), 100), batch.partner % 100, Draw(batch.partner, 0.5, 16)
+    count = sum(event.count for event in _launches(lambda: mixup(batch.images, labels, **_known(batch, drawn)), bench))
+    yield Row("launches", "drop-in, saliency given", "", count / 10, judge="value", goal=MOST_LAUNCHES)
+
+
+def _known(batch: Scenery, drawn: Draw) -> dict[str, Any]:
+    return {"saliency": batch.saliency, "draw": drawn}
+
+
+def _launches(function: Function, bench: Bench) -> list[Any]:
+    """What the device does in ten calls, the longest first; what the host does for it is not counted."""
+    function()
+    finish(bench.device)
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profile:
+        for _ in range(10):
+            function()
+        finish(bench.device)
+    events = [event for event in profile.key_averages() if event.self_device_time_total > 0]
+    return sorted(events, key=lambda event: -event.self_device_time_total)
+
+
+def host_times(bench: Bench) -> Iterator[Row]:
+    """How long the host is busy with one call, while the device has nothing else to do."""
+    batch = bench.scenes(bench.batches[0])
+    grid = bench.grids[0]
+    mixup, labels, drawn = PuzzleMix(torch.nn.Identity(), 100), batch.partner % 100, Draw(batch.partner, 0.5, grid)
+    functions: dict[str, Function] = {
+        "mix": partial(mix, batch, grid),
+        "drop-in, saliency given": lambda: mixup(batch.images, labels, **_known(batch, drawn)),
+        "plain mixup": lambda: torch.lerp(batch.images, batch.images[batch.partner], 0.5),
+    }
+    for name, function in functions.items():
+        yield Row("the host's time", name, US, 1e6 * host_time(function, bench.device), judge="value")
 
 
 # ---- does the host wait? -----------------------------------------------------------------------------------------
@@ -422,6 +547,8 @@ PARTS: dict[str, tuple[Callable[[Bench], Iterator[Row]], float]] = {
     "plans": (plans_right, 90),
     "blends": (blends_right, 60),
     "mixes": (mixes_right, 60),
+    "problems": (problems_right, 60),
+    "host": (host_times, 30),
     "times": (times_usual, 60),
     "waits": (host_waits, 60),
     "wide": (partial(steps, name="WRN-28-10", compiled=False), 60),

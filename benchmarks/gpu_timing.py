@@ -44,6 +44,18 @@ def _lasts(function: Function, count: int, device: torch.device) -> float:
     return (time.perf_counter() - start) / count
 
 
+def host_time(function: Function, device: torch.device, calls: int = 20) -> float:
+    """Seconds until a call comes back, whatever the device still has to do then; the median of some."""
+    times = []
+    for _ in range(calls):
+        finish(device)
+        start = time.perf_counter()
+        function()
+        times.append(time.perf_counter() - start)
+    finish(device)
+    return median(times)
+
+
 def finish(device: torch.device) -> None:
     """Wait until the device has done what it was told; raises what went wrong there."""
     if device.type == "cuda":

@@ -40,7 +40,7 @@ def tiny_bench(check, reference):
 
 def test_its_logic_runs_without_a_gpu(reference, tmp_path):
     record = tmp_path / "gpu.json"
-    only = "masks,plans,blends,mixes,times,waits,preact,compiled mix,hostile"
+    only = "masks,plans,blends,mixes,problems,host,times,waits,preact,compiled mix,hostile"
     done = run("--reference", reference, "--tiny", "--device", "cpu", "--record", record, "--only", only)
     assert done.returncode == 0, done.stderr
     content = json.loads(record.read_text())
@@ -68,6 +68,19 @@ def test_a_wrong_plan_shows(check, reference):
     met = [row.met() for row in check.PARTS["plans"][0](bench)]
     assert met[:4] == [False, True, True, False]
     assert all(met[4:])
+
+
+def test_a_wrong_problem_shows(check, reference, monkeypatch):
+    module = sys.modules[check.PARTS["problems"][0].__module__]
+    right = module.Posed.plain_problem
+
+    def wrong(posed, shares):
+        problem = right(posed, shares)
+        return problem._replace(steps=problem.steps.flip(0))
+
+    monkeypatch.setattr(module.Posed, "plain_problem", wrong)
+    rows = list(check.PARTS["problems"][0](tiny_bench(check, reference)))
+    assert {row.part for row in rows if not row.met()} == {"mask problem"}
 
 
 def test_a_part_that_fails_keeps_its_rows_and_the_others_go_on(check, parts, reference, tmp_path):

@@ -68,7 +68,7 @@ def pose_both(name, dtype=torch.float32, std=None, moved=False, change=None):
     coefficients = [config.beta, config.gamma, config.eta]
     settings = config.top, config.neighbours, config.data_smoothness != "paper", moved
     return (
-        call(*given, std, layout.numbers, coefficients, *settings) for call in (pose._pose_on_cuda, pose._pose_on_cpu)
+        call(*given, std, layout.numbers, coefficients, *settings) for call in (pose._pose_on_cuda, pose._pose_plain)
     )
 
 
@@ -126,7 +126,7 @@ def test_what_is_out_of_range_is_noted(index, lam, fine):
     images, saliency, layout, _ = batch("as published")
     of_tiles = shares._shares_plain(saliency, layout)
     given = images, images, of_tiles, of_tiles, torch.tensor(index), torch.tensor(lam), None, layout.numbers
-    for call in (pose._pose_on_cuda, pose._pose_on_cpu):
+    for call in (pose._pose_on_cuda, pose._pose_plain):
         assert call(*given, [1.2, 0.5, 0.2], 2, 4, True, False)[-1].tolist() == fine
 
 
@@ -148,7 +148,7 @@ def test_what_labels_show(name, gain):
     labels = torch.randint(0, config.labels, (4, layout.rows, layout.cols), generator=generator, dtype=torch.int32)
     given = labels, shares._shares_plain(saliency, layout), torch.tensor([1, 2, 3, 0])
     settings = layout.numbers, config.top, config.xi, gain == "weight"
-    found, expected = (call(*given, *settings) for call in (visible._show_on_cuda, visible._show_on_cpu))
+    found, expected = (call(*given, *settings) for call in (visible._show_on_cuda, visible._show_plain))
     assert all(map(torch.equal, found, expected))
 
 
@@ -156,14 +156,14 @@ def test_what_labels_show(name, gain):
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])
 def test_mixed_classes(classes, smoothing):
     given = torch.tensor([0, 1, classes - 1, 1]), torch.tensor([1, 2, 0, 3]), torch.tensor([0.3, 0.0, 1.0, 0.5])
-    found, expected = (call(*given, classes, smoothing) for call in (targets._mix_on_cuda, targets._mix_on_cpu))
+    found, expected = (call(*given, classes, smoothing) for call in (targets._mix_on_cuda, targets._mix_plain))
     torch.testing.assert_close(found[0], expected[0])
     assert found[1].tolist() == expected[1].tolist() == [1, 1, 1, 1]
 
 
 def test_what_is_no_class_is_noted():
     given = torch.tensor([0, 10, -1]), torch.tensor([0, 0, 0]), torch.ones(3)
-    for call in (targets._mix_on_cuda, targets._mix_on_cpu):
+    for call in (targets._mix_on_cuda, targets._mix_plain):
         assert call(*given, 10, 0.0)[1].tolist() == [1, 0, 0]
 
 

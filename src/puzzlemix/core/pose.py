@@ -85,7 +85,7 @@ def _pair_faces(pairs: Pairs, layout: Layout, neighbours: int) -> tuple[Faces, F
 _Pose = tuple[Tensor, Tensor, Tensor, Tensor]
 
 
-def _pose_on_cpu(
+def _pose_plain(
     first: Tensor,
     second: Tensor,
     first_shares: Tensor,
@@ -100,7 +100,7 @@ def _pose_on_cpu(
     curved: bool,
     moved: bool,
 ) -> _Pose:
-    """The same integers and notes as the kernel's."""
+    """The same integers and notes as the kernel's, on any device."""
     fine_B = ((index >= 0) & (index < len(index)) & (lam >= 0) & (lam <= 1)).int()
     beta, gamma, eta = coefficients
     smoothness = "reference" if curved else "paper"
@@ -165,7 +165,7 @@ _pose = define(
     "pose_mask(Tensor first, Tensor second, Tensor first_shares, Tensor second_shares, Tensor index, Tensor lam,"
     " Tensor? std, SymInt[] layout, float[] coefficients, int top, int neighbours, bool curved, bool moved)"
     " -> (Tensor, Tensor, Tensor, Tensor)",
-    _pose_on_cpu,
+    _pose_plain,
     _fake,
     _pose_on_cuda,
 )

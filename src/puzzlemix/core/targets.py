@@ -48,7 +48,7 @@ def mix_classes(classes_B: Tensor, index: Tensor, ratio: Tensor, classes: int, s
 _Mix = tuple[Tensor, Tensor]
 
 
-def _mix_on_cpu(targets: Tensor, index: Tensor, ratio: Tensor, classes: int, smoothing: float) -> _Mix:
+def _mix_plain(targets: Tensor, index: Tensor, ratio: Tensor, classes: int, smoothing: float) -> _Mix:
     """Rows, and of each target whether it is a class."""
     rows_BN = one_hot(targets.clamp(0, classes - 1), classes)
     fine_B = ((targets >= 0) & (targets < classes)).int()
@@ -71,7 +71,7 @@ def _empty_mix(targets: Tensor, index: Tensor, ratio: Tensor, classes: int, *_: 
 
 _mix = define(
     "mix_classes(Tensor targets, Tensor index, Tensor ratio, SymInt classes, float smoothing) -> (Tensor, Tensor)",
-    _mix_on_cpu,
+    _mix_plain,
     _empty_mix,
     _mix_on_cuda,
 )

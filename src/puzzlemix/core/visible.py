@@ -71,7 +71,7 @@ def transport_problems(
 _Show = tuple[Tensor, Tensor, Tensor, Tensor]
 
 
-def _show_on_cpu(
+def _show_plain(
     labels: Tensor, shares: Tensor, index: Tensor, numbers: list[int], top: int, xi: float, graded: bool
 ) -> _Show:
     """Mask, ratio, gain and level."""
@@ -104,7 +104,7 @@ def _empty_show(labels: Tensor, shares: Tensor, *_: object) -> _Show:
 _show = define(
     "show_labels(Tensor labels, Tensor shares, Tensor index, SymInt[] layout, int top, float xi, bool graded)"
     " -> (Tensor, Tensor, Tensor, Tensor)",
-    _show_on_cpu,
+    _show_plain,
     _empty_show,
     _show_on_cuda,
 )
