@@ -50,6 +50,15 @@ def gpu() -> str:
     return "" if found is None else f"{report.full_table(report.telling(found[1]))}\n{_origin(found[0])}"
 
 
+def of_plans(real: bool) -> str:
+    """How fast plans are: on real maps, or on random costs."""
+    found = recording.load("transport")
+    if found is None:
+        return ""
+    content, rows = found
+    return f"{report.full_table(row for row in rows if ('real maps' in row.case) == real)}\n{_origin(content)}"
+
+
 def runs_in_full(name: str) -> str:
     """A table of runs, as far as they are recorded."""
     planned, places = _planned(name), _places()
@@ -109,7 +118,9 @@ TABLES: dict[str, Callable[[], str]] = {
     **{name: partial(short, name) for name in SHORT},
     **{f"{name} in full": partial(in_full, name) for name in SHORT},
     "gpu": gpu,
-    **{name: partial(in_full, name) for name in ("evaluation", "processes")},
+    **{name: partial(in_full, name) for name in ("evaluation", "processes", "convergence")},
+    "plans of random costs": partial(of_plans, False),
+    "plans of real maps": partial(of_plans, True),
     "results mini": partial(runs_in_full, "mini"),
     "results mini in time": partial(runs_in_full, "mini-time"),
     "results mini in short": runs_in_short,
