@@ -22,9 +22,9 @@ FOR_GOOD = -NOBODY  # the cost at which no position of another level, or outside
 
 
 @compiled
-def _load_image(gain, level, source, top, distance, places, held, seekers):
+def _load_image(gain, level, source, top, distance, places, size, held, seekers):
     """Leave each cell at its own place where no other can be as cheap, and list the others; how many they are."""
-    size, count = held.size // (top + 1), 0
+    count = 0
     for cell in range(places.size):
         for other in range(top + 1):
             held[other * size + places[cell]] = FOR_GOOD
@@ -93,12 +93,12 @@ def _settle(seekers, gain, source, top, distance, places, cells, steps, squares,
 def match_images(start, stop, gain, level, source, distance, rows, cols, places, cells, walks):
     """Match images: `gain`, `level` (B,N) -> `source` (B,N), the cell that lands on each cell."""
     steps, squares = walks[STEP], walks[SQUARE]
-    top = level[start:stop].max()
-    tried = np.empty(places.size * (top + 1), np.int32)
-    held = np.full((top + 1) * cells.size, FOR_GOOD)
+    levels = level[start:stop].max() + 1
+    tried = np.empty(places.size * levels, np.int32)
+    held = np.full(levels * cells.size, FOR_GOOD)
     seekers = np.empty_like(places)
     for image in range(start, stop):
-        count = _load_image(gain[image], level[image], source[image], top, distance, places, held, seekers)
+        own, plan, top = gain[image], source[image], level[image].max()
+        count = _load_image(own, level[image], plan, top, distance, places, cells.size, held, seekers)
         if count > 0:
-            moving, own, plan = seekers[:count], gain[image], source[image]
-            _settle(moving, own, plan, top, distance, places, cells, steps, squares, tried, held)
+            _settle(seekers[:count], own, plan, top, distance, places, cells, steps, squares, tried, held)
