@@ -4,6 +4,7 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from puzzlemix.experiments import published
@@ -20,31 +21,52 @@ from puzzlemix.experiments.recipes import (
 from puzzlemix.methods import METHODS, PuzzleSettings
 from puzzlemix.models import build_model
 from puzzlemix.training.config import DataConfig
-from puzzlemix.training.schedule import learning_rate
+from puzzlemix.training.schedule import learning_rate, phase_at
 
 EVERY = [(table, row) for table, entry in TABLES.items() for row in entry.recipes]
 
 
-def rate(config, epoch):
-    return learning_rate(config.schedule, epoch, config.loop.epochs)
+def steps(*parts):
+    """The rates of all epochs: pairs of a rate and how many epochs have it."""
+    return [rate for rate, epochs in parts for _ in range(epochs)]
+
+
+def imagenet_100():
+    """Supplementary C.3: straight lines between these epochs, with a jump where the images grow."""
+    small = np.interp(range(15), (0, 8, 15), (0.5, 1.0, 0.125))
+    large = np.interp(range(15, 100), (15, 40, 65, 90, 100), (0.2, 0.02, 0.002, 0.0002, 0.00002))
+    return [*small, *large]
 
 
 @pytest.mark.parametrize(
-    ("config", "drops"),
+    ("config", "rates"),
     [
-        (CIFAR100_WRN.run("Vanilla"), {0: 0.1, 199: 0.1, 200: 0.01, 299: 0.01, 300: 0.001, 399: 0.001}),
-        (CIFAR100_WRN.run("Puzzle Mix (half)"), {0: 0.2, 119: 0.2, 120: 0.02, 169: 0.02, 170: 0.002, 199: 0.002}),
-        (CIFAR100_PREACT.run("CutMix"), {0: 0.1, 399: 0.1, 400: 0.01, 799: 0.01, 800: 0.001, 1199: 0.001}),
-        (CIFAR100_PREACT.run("Puzzle Mix (half, adv)"), {349: 0.2, 350: 0.02, 499: 0.02, 500: 0.002, 599: 0.002}),
-        (TINY_IMAGENET.run("Input"), {599: 0.2, 600: 0.02, 899: 0.02, 900: 0.002, 1199: 0.002}),
-        (TINY_IMAGENET.run("Puzzle Mix (half)"), {299: 0.2, 300: 0.02, 449: 0.02, 450: 0.002, 599: 0.002}),
-        (IMAGENET_100.run("Vanilla"), {0: 0.5, 8: 1.0, 15: 0.2, 40: 0.02, 65: 0.002, 90: 0.0002}),
-        (IMAGENET_300.run("Vanilla"), {74: 0.1, 75: 0.01, 150: 0.001, 225: 0.0001, 299: 0.0001}),
+        (CIFAR100_WRN.run("Vanilla"), steps((0.1, 200), (0.01, 100), (0.001, 100))),
+        (CIFAR100_WRN.run("Puzzle Mix (half)"), steps((0.2, 120), (0.02, 50), (0.002, 30))),
+        (CIFAR100_PREACT.run("CutMix"), steps((0.1, 400), (0.01, 400), (0.001, 400))),
+        (CIFAR100_PREACT.run("Puzzle Mix (half, adv)"), steps((0.2, 350), (0.02, 150), (0.002, 100))),
+        (TINY_IMAGENET.run("Input"), steps((0.2, 600), (0.02, 300), (0.002, 300))),
+        (TINY_IMAGENET.run("Puzzle Mix (half)"), steps((0.2, 300), (0.02, 150), (0.002, 150))),
+        (IMAGENET_100.run("Vanilla"), imagenet_100()),
+        (IMAGENET_300.run("Vanilla"), steps((0.1, 75), (0.01, 75), (0.001, 75), (0.0001, 75))),
     ],
 )
-def test_learning_rates_are_the_papers(config, drops):
-    assert {epoch: rate(config, epoch) for epoch in drops} == pytest.approx(drops)
-    assert max(drops) < config.loop.epochs
+def test_learning_rates_are_the_papers_in_every_epoch(config, rates):
+    epochs = config.loop.epochs
+    assert [learning_rate(config.schedule, epoch, epochs) for epoch in range(epochs)] == pytest.approx(rates)
+
+
+@pytest.mark.parametrize("protocol", [CIFAR100_WRN, CIFAR100_PREACT, TINY_IMAGENET, IMAGENET_100, IMAGENET_300])
+def test_rows_of_a_protocol_share_its_schedule(protocol):
+    for row in protocol.rows:
+        config = protocol.run(row)
+        assert (config.schedule, config.loop) == (protocol.base.schedule, protocol.base.loop)
+
+
+def test_images_grow_on_imagenet_as_in_the_papers_runs():
+    loop = IMAGENET_100.base.loop
+    found = [phase_at(loop.phases, epoch) for epoch in range(loop.epochs)]
+    assert found == [(0, 128, 1024, None)] * 15 + [(15, 224, 448, 0.087)] * 85
 
 
 @pytest.mark.parametrize(("table", "row"), EVERY)
