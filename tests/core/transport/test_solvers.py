@@ -154,6 +154,17 @@ def test_threads_and_neighbours_in_the_batch_change_nothing(solver, name, thread
 
 
 @EACH
+def test_how_visible_other_images_are_changes_nothing(solver):
+    problem = DRAWN["peaky"]
+    level = problem.level_BN.clone()
+    level[0], level[1] = 0, level[1].clamp(max=1)
+    source = solve_transport(problem._replace(level_BN=level), solver)
+    assert source[0].tolist() == list(range(64))
+    alone = problem._replace(gain_BN=problem.gain_BN[1:2], level_BN=level[1:2])
+    assert torch.equal(solve_transport(alone, solver), source[1:2])
+
+
+@EACH
 def test_views_are_read_in_the_right_order(solver):
     problem = DRAWN["peaky"]
     transposed = problem._replace(gain_BN=problem.gain_BN.T.contiguous().T, level_BN=problem.level_BN.T.contiguous().T)
