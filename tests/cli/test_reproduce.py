@@ -1,7 +1,8 @@
 import pytest
 
 from puzzlemix.experiments import published
-from puzzlemix.experiments.recipes import TABLES, mini
+from puzzlemix.experiments.attack_curves import Point
+from puzzlemix.experiments.recipes import TABLES, mini, on_data
 from puzzlemix.experiments.run import Places, plan, write_record
 from puzzlemix.training.config import MachineConfig
 
@@ -32,6 +33,30 @@ def test_a_slurm_script_repeats_the_command(call):
     assert "puzzlemix reproduce table9 --seeds 2 --launcher slurm --only $SLURM_ARRAY_TASK_ID" in output
 
 
+def test_methods_are_compared_by_the_finished_runs_of_a_table(call, tmp_path, monkeypatch):
+    folders = {}
+    for run in plan(TABLES["mini"], 2, lambda config: on_data(config, "my.zip"), MachineConfig())[:14]:
+        folder = run.folder(Places(tmp_path / "kept"))
+        folder.mkdir(parents=True)
+        if run.row != "CutMix":  # which is still being trained
+            (folder / "weights.safetensors").touch()
+            folders.setdefault(run.row, []).append(folder)
+    asked = {}
+
+    def measure(networks, machine):
+        asked.update(networks)
+        return [Point(name, "pgd", 0.0, 1, 50.0, None) for name in networks] + [Point("x", "fgsm", 0.0, 1, 50.0, None)]
+
+    monkeypatch.setattr("puzzlemix.experiments.attack_curves.measure", measure)
+    code, output, errors = call(
+        "reproduce", "figure-pgd", "--data", "my.zip", "--seeds", 2, "--runs", tmp_path / "kept"
+    )
+    assert code == 0, errors
+    assert output.split() == ["figures/figure-pgd.png", "figures/figure-pgd.csv"]
+    assert asked == folders
+    assert len(asked["Vanilla"]) == 2
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
@@ -39,6 +64,7 @@ def test_a_slurm_script_repeats_the_command(call):
         ([], "say what: mini, mini-time, table2"),
         (["table2", "--seeds", "0"], "--seeds 0"),
         (["table2", "--data", "cifar10"], "add --scale mini"),
+        (["figure-pgd", "--network", "runs/x"], "leave out --network"),
         (["mini", "--scale", "paper"], "mini is small in itself"),
         (["table9", "--only", "3"], "--only 3: there are 3 runs"),
     ],
