@@ -41,6 +41,13 @@ def test_many_names_are_told_apart_and_fit():
     assert legend.y1 <= axes.y0
 
 
+def test_whole_numbers_run_across_where_all_are_whole():
+    whole, parts = Series("one", [0, 20], [1, 2]), Series("one", [0, 0.5, 20], [1, 2, 3])
+    figure = draw_charts([Chart("a", "x", [whole]), Chart("b", "x", [parts])])
+    ticks = [[float(tick) for tick in axes.get_xticks()] for axes in figure.axes]
+    assert [all(tick.is_integer() for tick in places) for places in ticks] == [True, False]
+
+
 def test_nothing_to_draw_is_named():
     with pytest.raises(ValueError, match="some without lines"):
         draw_charts([Chart("a", "x", [])])

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from . import palette
-from .axes import dress
+from .axes import dress, whole_numbers
 from .figures import new_figure
 
 if TYPE_CHECKING:
@@ -72,6 +72,8 @@ def _draw_chart(axes: "Axes", chart: Chart, styles: Mapping[str, dict[str, Any]]
         axes.plot(series.x, series.y, linewidth=1.4, marker=marker, markersize=3, **styles[series.name])
     if chart.log_x:
         axes.set_xscale("log", base=2)
+    elif all(float(x).is_integer() for series in chart.series for x in series.x):
+        whole_numbers(axes, 10)
     if chart.log_y:
         axes.set_yscale("log")
     dress(axes, chart.title, chart.below, title_size=palette.CAPTION_SIZE + 0.6, size=palette.CAPTION_SIZE - 0.8)
