@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import curves
 import recording
 import report
 
@@ -48,6 +49,12 @@ def gpu() -> str:
     """What was measured on a GPU, with the goals."""
     found = recording.load("gpu")
     return "" if found is None else f"{report.full_table(report.telling(found[1]))}\n{_origin(found[0])}"
+
+
+def of_curves() -> str:
+    """What mixed images keep against lambda."""
+    found = curves.load()
+    return "" if found is None else f"{curves.text(found[1])}\n{_origin(found[0])}"
 
 
 def of_plans(real: bool) -> str:
@@ -119,6 +126,7 @@ TABLES: dict[str, Callable[[], str]] = {
     **{f"{name} in full": partial(in_full, name) for name in SHORT},
     "gpu": gpu,
     **{name: partial(in_full, name) for name in ("evaluation", "processes", "convergence")},
+    "curves": of_curves,
     "plans of random costs": partial(of_plans, False),
     "plans of real maps": partial(of_plans, True),
     "results mini": partial(runs_in_full, "mini"),
