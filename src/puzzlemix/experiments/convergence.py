@@ -1,6 +1,6 @@
 """How much of a mix changes after the first cycle of the alternating minimisation (Supplementary B.2).
 
-With the exact plan next to nothing does. Where Algorithm 1's plan is dearer than that, the next mask still adapts to it.
+With the exact plan next to nothing does. Where Algorithm 1's plan is dearer, the next mask still adapts to it.
 """
 
 import itertools
