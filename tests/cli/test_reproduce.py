@@ -61,7 +61,7 @@ def test_methods_are_compared_by_the_finished_runs_of_a_table(call, tmp_path, mo
     ("arguments", "words"),
     [
         (["tabel2"], "did you mean table2"),
-        ([], "say what: mini, mini-time, table2"),
+        ([], "say what: mini, mini-time, mini-long, table2"),
         (["table2", "--seeds", "0"], "--seeds 0"),
         (["table2", "--data", "cifar10"], "add --scale mini"),
         (["figure-pgd", "--network", "runs/x"], "leave out --network"),

@@ -2,16 +2,15 @@
 
 from dataclasses import replace
 
-import pytest
-
 from puzzlemix.experiments.filled import differences, filled, time_column
-from puzzlemix.experiments.recipes import TABLES
+from puzzlemix.experiments.recipes import TABLES, on_data
 from puzzlemix.experiments.run import plan, write_record
 
 from .conftest import MACHINE, tiny
 
-HERE = {"device": "cpu", "processor": "A", "threads": 2}
-ELSEWHERE = {"device": "cuda, B", "processor": "A", "threads": 2}
+
+def on_cifar(config):
+    return on_data(config, "cifar10")
 
 
 def of(name, seeds):
@@ -39,23 +38,23 @@ def test_a_sweep_ends_in_its_mean_and_deviation(places):
     assert "| paper |      6 | 16.37 |      0.18 |\n| ours  |      2 | 16.50 |      0.71 |" in text
 
 
-@pytest.mark.parametrize(
-    ("machines", "times"),
-    [
-        ((HERE, HERE, HERE), {"Vanilla": "1.00", "Puzzle Mix": "1.70"}),
-        ((HERE, HERE, ELSEWHERE), None),
-        ((HERE, HERE, {**HERE, "threads": 1}), None),
-        ((HERE, HERE, None), None),
-    ],
-)
-def test_times_are_compared_on_one_kind_of_machine_only(machines, times, table, places):
-    runs = plan(table, 2, tiny, MACHINE)[:3]
-    for run, seconds, where in zip(runs, (10.0, 18.7, 12.0), machines, strict=True):
-        about = {"seconds": seconds} if where is None else {"seconds": seconds, "where": where}
-        write_record(run, places, {"top1": 20.0, "fgsm": 60.0}, about)
-    column = time_column(runs, places)
-    assert (None if column is None else column.cells) == times
-    assert column is None or "cpu, A, 2 threads" in column.note
+def test_times_are_epochs_times_what_a_step_costs(places):
+    planned = plan(TABLES["mini"], 1, on_cifar, MACHINE)
+    column = time_column(planned)
+    assert column.cells["Vanilla"] == "1.00"
+    assert column.cells["Puzzle Mix"] == "1.70"
+    assert column.cells["Puzzle Mix (half)"] == "0.85"
+    assert "time, x vanilla" in filled(TABLES["mini"], planned, places)
+
+
+def test_in_equal_time_all_take_about_as_long():
+    times = time_column(plan(TABLES["mini-time"], 1, on_cifar, MACHINE)).cells.values()
+    assert all(0.95 <= float(time) <= 1.05 for time in times)
+
+
+def test_tables_of_unknown_costs_have_no_times(table, places):
+    assert time_column(of("plans", 1)) is None
+    assert "time" not in filled(table, plan(table, 1, tiny, MACHINE), places)
 
 
 def test_rows_of_different_lengths_say_how_long_they_are(table, places):

@@ -92,7 +92,7 @@ def _parser() -> Parser:
     add(
         "--scale",
         choices=("paper", "mini"),
-        help="the paper's protocol, or a small one (paper; mini and mini-time are small in themselves)",
+        help="the paper's protocol, or a small one (paper; mini, mini-time and mini-long are small in themselves)",
     )
     add("--data", metavar="NAME", help="with --scale mini: a data set's name or path (cifar10)")
     add("--seeds", type=int, default=1, metavar="N", help="runs of each row, seeds 0, 1, ... (1)")

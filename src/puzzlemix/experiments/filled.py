@@ -2,20 +2,20 @@
 
 import json
 from collections.abc import Sequence
-from statistics import mean
 from typing import Any
 
-from .recipes import Table
+from .recipes import COSTS, Table
 from .run import Places, Planned, results
 from .tables import Column, paired_text, sweep_text, table_text
 
-_PLAIN = "Vanilla"
+_PLAIN, _HALF = "Vanilla", " (half)"
 
 
 def filled(table: Table, planned: Sequence[Planned], places: Places) -> str:
     """The table as far as it is, as Markdown, with the tests that the paper makes of it."""
     found = results(planned, places)
-    more = [column for column in (epochs_column(planned), time_column(planned, places)) if column is not None]
+    beside = (epochs_column(planned), time_column(planned) if table.small else None)
+    more = [column for column in beside if column is not None]
     parts = [table_text(table.published, list(table.recipes), found, more, verdicts=table.paired is None)]
     if table.sweep is not None:
         parts.append(sweep_text(table.sweep, found))
@@ -38,26 +38,17 @@ def epochs_column(planned: Sequence[Planned]) -> Column | None:
     return Column("epochs", epochs) if len(set(epochs.values())) > 1 else None
 
 
-def time_column(planned: Sequence[Planned], places: Places) -> Column | None:
-    """Training times over the plain run's; None unless all were taken on machines of one kind.
+def time_column(planned: Sequence[Planned]) -> Column | None:
+    """How long each row's training takes over the plain one's, by what its steps cost; None where that is not known.
 
-    That is the same device and processor, and the same number of threads.
+    Not by what the records say: several runs may have shared a machine.
     """
-    seconds: dict[str, list[float]] = {}
-    machines = set()
-    for run in planned:
-        if run.result(places) is None:
-            continue
-        record = record_of(run, places)
-        if "seconds" not in record or "where" not in record:
-            return None
-        seconds.setdefault(run.row, []).append(record["seconds"])
-        machines.add(machine_of(record))
-    if len(machines) != 1 or _PLAIN not in seconds:
+    epochs = {run.row: run.config.loop.epochs for run in planned}
+    costs = {row: COSTS.get(row.replace(_HALF, "")) for row in epochs}
+    if _PLAIN not in epochs or None in costs.values():
         return None
-    plain = mean(seconds[_PLAIN])
-    cells = {row: f"{mean(values) / plain:.2f}" for row, values in seconds.items()}
-    note = f"Times are those of training, with the test after every epoch, over vanilla's; all on {machines.pop()}."
+    cells = {row: f"{cost * epochs[row] / epochs[_PLAIN]:.2f}" for row, cost in costs.items() if cost is not None}
+    note = "Times are epochs times what a step costs on two CPU cores (`benchmarks/train.py`)."
     return Column("time, x vanilla", cells, note)
 
 

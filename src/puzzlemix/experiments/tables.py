@@ -11,6 +11,7 @@ Results = Mapping[str, Sequence[Mapping[str, float]]]  # of every row: what each
 
 HEADINGS = {
     "top1": "top-1",
+    "final_top1": "top-1",
     "top5": "top-5",
     "best_top1": "best top-1",
     "best_top5": "best top-5",
