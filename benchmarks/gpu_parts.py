@@ -217,7 +217,7 @@ class Posed:
 
     def problem(self, shares: Tensor) -> MaskProblem:
         """As the device makes it."""
-        return posing.pose_mask(self._pairs(shares), self.inputs.std, self.layout, self.config)
+        return posing.pose_mask(self._pairs(shares), self.inputs.std, self.layout, self.config).problem()
 
     def plain_problem(self, shares: Tensor) -> MaskProblem:
         """By torch alone."""

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
+from puzzlemix.core import saliency_cache
 from puzzlemix.core.saliency_cache import SaliencyCache, View
 
 
@@ -376,3 +377,32 @@ def test_bad_loads(cache):
 def test_bad_settings(options):
     with pytest.raises(ValueError, match="at least 1"):
         SaliencyCache(**options)
+
+
+class Late:
+    """Stands for a GPU whose maps are there only once they are waited for."""
+
+    def __init__(self, maps):
+        self.maps, self.there, self.waits = maps.clone(), maps.zero_(), 0
+
+    def synchronize(self):
+        self.there.copy_(self.maps)
+        self.waits += 1
+
+
+def test_storing_waits_for_nothing_and_the_next_use_finds_the_maps(monkeypatch):
+    events = []
+
+    def fetched(maps, device):
+        events.append(Late(maps))
+        return events[-1].there, events[-1]
+
+    monkeypatch.setattr(saliency_cache, "_fetched", fetched)
+    cache, maps = SaliencyCache(3), random_maps(3, 4, 4)
+    cache.store(numbers(5, 2, 5), maps)
+    assert [event.waits for event in events] == [0]
+    assert cache.stale(numbers(5, 2, 1)).tolist() == [False, False, True]
+    assert torch.equal(cache.load(numbers(2, 5), (4, 4)), maps[[1, 2]])
+    cache.store(numbers(9), maps[:1])
+    assert torch.equal(cache.state_dict()["maps"].float(), maps[[1, 2, 0]])
+    assert [event.waits for event in events] == [1, 1]

@@ -124,7 +124,7 @@ def _differences(near: tuple[Tensor, ...], far: tuple[Tensor, ...], std: Tensor 
     count = near[0].shape[dim] - 1
     near_2 = torch.stack([face.narrow(dim, 0, count) for face in near])[:, None]
     far_2 = torch.stack([face.narrow(dim, 1, count) for face in far])[None]
-    apart = (near_2 - far_2).abs().mean(-1)
+    apart = (near_2 - far_2).abs_().mean(-1)
     apart = apart if std is None else apart * std[:, None, None]
     return apart.mean(3).nan_to_num(0, posinf=0)  # a broken pixel must not spread to the whole mask
 

@@ -103,10 +103,10 @@ def minimise(
     inputs: MixInputs, shares_BRK: Tensor, moves: Moves, layout: Layout, config: PuzzleMixConfig
 ) -> tuple[Shown, Moves]:
     """One cycle of the alternating minimisation: the best labels for these moves, then the best moves for those."""
-    problem = pose_mask(moved_pairs(inputs, shares_BRK, moves, layout), inputs.std, layout, config)
-    labels = solve_mask(problem, config.mask_solver, check=False)
-    shown = show_labels(labels, shares_BRK, inputs.index, layout, config)
-    return shown, best_moves(shown.problem, config)
+    posed = pose_mask(moved_pairs(inputs, shares_BRK, moves, layout), inputs.std, layout, config)
+    labels = solve_mask(posed.problem(), config.mask_solver, check=False)
+    shown, problem = show_labels(labels, shares_BRK, inputs.index, layout, config)
+    return shown, best_moves(problem, config)
 
 
 def moved_pairs(inputs: MixInputs, shares_BRK: Tensor, moves: Moves, layout: Layout) -> Pairs:

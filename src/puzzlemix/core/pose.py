@@ -38,16 +38,30 @@ class Pairs(NamedTuple):
     moved: bool = False
 
 
-def pose_mask(pairs: Pairs, std: Tensor | None, layout: Layout, config: PuzzleMixConfig) -> MaskProblem:
-    """The integers whose minimum is the mask. std (C,): what the images were divided by, if they were."""
+class Posed(NamedTuple):
+    """The mask problem in integers, which the kernel gives at once, or the energy that they are to be made of."""
+
+    energy: MaskEnergy | None
+    integers: MaskProblem | None = None
+
+    def problem(self) -> MaskProblem:
+        """The integers whose minimum is the mask."""
+        if self.integers is None:
+            assert self.energy is not None
+            return self.energy.problem()
+        return self.integers
+
+
+def pose_mask(pairs: Pairs, std: Tensor | None, layout: Layout, config: PuzzleMixConfig) -> Posed:
+    """What the mask is to minimise. std (C,): what the images were divided by, if they were."""
     if not posed_by_kernel(pairs.first, layout.cells):
-        return pair_energy(pairs, std, layout, config).problem()
+        return Posed(pair_energy(pairs, std, layout, config))
     coefficients = [config.beta, config.gamma, config.eta]
     settings = config.top, config.neighbours, config.data_smoothness != "paper", pairs.moved
     given = [tensor.detach() for tensor in pairs[:6]]
     *problem, fine_B = _pose(*given, std, layout.numbers, coefficients, *settings)
     require(fine_B, _out_of_range)
-    return MaskProblem(*problem)
+    return Posed(None, MaskProblem(*problem))
 
 
 def _out_of_range() -> str:

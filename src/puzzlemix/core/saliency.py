@@ -140,8 +140,7 @@ def scale_to_peak(values: Tensor) -> Tensor:
     A row of zeros stays, and so does one with an infinite or NaN value: scaling would pass it off as a valid map.
     """
     values = _at_least_float32(values)
-    peak = torch.linalg.vector_norm(values, torch.inf, tuple(range(1, values.dim())), keepdim=True)
-    peak = peak.nan_to_num(1, posinf=1)
+    peak = values.abs().amax(tuple(range(1, values.dim())), keepdim=True).nan_to_num(1, posinf=1)
     return values / (peak + (peak == 0))
 
 

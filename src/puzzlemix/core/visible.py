@@ -20,26 +20,27 @@ WARPS = 4
 
 
 class Shown(NamedTuple):
-    """mask (B,R,K): the first image's weight; ratio (B,): its share of what is visible; problem: of all 2B images.
-
-    There is no problem where nothing moves.
-    """
+    """mask (B,R,K): the first image's weight in every cell; ratio (B,): its share of what is visible."""
 
     mask: Tensor
     ratio: Tensor
-    problem: TransportProblem | None
 
 
-def show_labels(labels_BRK: Tensor, shares: Tensor, index: Tensor, layout: Layout, config: PuzzleMixConfig) -> Shown:
-    """Weigh both images by the labels. shares (B,..) are those of the images' tiles, index (B,) the partners."""
+def show_labels(
+    labels_BRK: Tensor, shares: Tensor, index: Tensor, layout: Layout, config: PuzzleMixConfig
+) -> tuple[Shown, TransportProblem | None]:
+    """Weigh both images by the labels; the transport problem of all 2B images, if they are to move.
+
+    shares (B,..) are those of the images' tiles, index (B,) the partners.
+    """
     if not triton_support.serves(labels_BRK):
         moving = config.transport is not None
         problem = transport_problems(labels_BRK, shares, index, layout, config) if moving else None
-        return Shown(mask_of(labels_BRK, config.top), visible_ratio(labels_BRK, layout, config.top), problem)
+        return Shown(mask_of(labels_BRK, config.top), visible_ratio(labels_BRK, layout, config.top)), problem
     graded = config.transport_gain == "weight"
     mask, ratio, gain, level = _show(labels_BRK, shares, index, layout.numbers, config.top, config.xi, graded)
     rows, cols = layout.tile_grid
-    return Shown(mask, ratio, priced(gain, level, rows, cols, config.xi, config.top if graded else 1))
+    return Shown(mask, ratio), priced(gain, level, rows, cols, config.xi, config.top if graded else 1)
 
 
 def mask_of(labels_BRK: Tensor, top: int) -> Tensor:
