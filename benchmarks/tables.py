@@ -25,6 +25,15 @@ from puzzlemix.training.config import MachineConfig
 
 ROOT = Path(__file__).parents[1]
 SHORT = {"mix": ("whole mix", "mask alone", "128 images of 224x224"), "train": ("step",), "explorer": ("all of these",)}
+GPU_SHORT = (
+    ("mask", "128 images, 16x16"),
+    ("plans of both images", "128 images, 16x16"),
+    ("whole mix", "eager, of a WRN-28-10 step"),
+    ("step of WRN-28-10", "eager, exact saliency"),
+    ("step of WRN-28-10", "eager, saliency remembered"),
+    ("step of WRN-28-10", "compiled, CUDA graph, exact saliency"),
+    ("step of WRN-28-10", "compiled, CUDA graph, saliency given"),
+)
 # What the small tables were filled with: puzzlemix reproduce mini --data ... --seeds ...
 SMALL_DATA, SMALL_SEEDS = "data/cifar10-subset.zip", 3
 SMALL_ROWS = ("Vanilla", "Input", "Manifold", "CutMix", "AugMix", "Puzzle Mix", "Puzzle Mix (adv)", "Puzzle Mix (aug)")
@@ -56,6 +65,15 @@ def of_curves() -> str:
     """What mixed images keep against lambda."""
     found = curves.load()
     return "" if found is None else f"{curves.text(found[1])}\n{_origin(found[0])}"
+
+
+def gpu_in_short() -> str:
+    """What matters most of it, without goals."""
+    found = recording.load("gpu")
+    if found is None:
+        return ""
+    content, rows = found
+    return f"{report.short_table(row for row in rows if (row.part, row.case) in GPU_SHORT)}\n{_origin(content)}"
 
 
 def of_plans(real: bool) -> str:
@@ -126,6 +144,7 @@ TABLES: dict[str, Callable[[], str]] = {
     **{name: partial(short, name) for name in SHORT},
     **{f"{name} in full": partial(in_full, name) for name in SHORT},
     "gpu": gpu,
+    "gpu in short": gpu_in_short,
     **{name: partial(in_full, name) for name in ("evaluation", "processes", "convergence")},
     "curves": of_curves,
     "plans of random costs": partial(of_plans, False),
