@@ -25,15 +25,26 @@ from puzzlemix.training.config import MachineConfig
 
 ROOT = Path(__file__).parents[1]
 SHORT = {"mix": ("whole mix", "mask alone", "128 images of 224x224"), "train": ("step",), "explorer": ("all of these",)}
-GPU_SHORT = (
-    ("mask", "128 images, 16x16"),
-    ("plans of both images", "128 images, 16x16"),
-    ("whole mix", "eager, of a WRN-28-10 step"),
-    ("step of WRN-28-10", "eager, exact saliency"),
-    ("step of WRN-28-10", "eager, saliency remembered"),
-    ("step of WRN-28-10", "compiled, CUDA graph, exact saliency"),
-    ("step of WRN-28-10", "compiled, CUDA graph, saliency given"),
-)
+CHOSEN = {
+    "gpu": (
+        ("mask", "128 images, 16x16"),
+        ("plans of both images", "128 images, 16x16"),
+        ("whole mix", "eager, of a WRN-28-10 step"),
+        ("step of WRN-28-10", "eager, exact saliency"),
+        ("step of WRN-28-10", "eager, saliency remembered"),
+        ("step of WRN-28-10", "compiled, CUDA graph, exact saliency"),
+        ("step of WRN-28-10", "compiled, CUDA graph, saliency given"),
+    ),
+    "transport": (
+        ("Algorithm 1", "s raw, 1024 cells"),
+        ("Algorithm 1", "s summing to 1, 1024 cells"),
+        ("error of Algorithm 1", "s raw, 1024 cells"),
+        ("error of Algorithm 1", "s summing to 1, 1024 cells"),
+        ("exact plan", "real maps, 256 cells"),
+        ("exact plan", "real maps, 1024 cells"),
+    ),
+    "convergence": tuple((plan, f"xi 0.8, grid {grid}") for plan in ("Algorithm 1", "exact plan") for grid in (4, 16)),
+}
 # What the small tables were filled with: puzzlemix reproduce mini --data ... --seeds ...
 SMALL_DATA, SMALL_SEEDS = "data/cifar10-subset.zip", 3
 SMALL_ROWS = ("Vanilla", "Input", "Manifold", "CutMix", "AugMix", "Puzzle Mix", "Puzzle Mix (adv)", "Puzzle Mix (aug)")
@@ -67,13 +78,13 @@ def of_curves() -> str:
     return "" if found is None else f"{curves.text(found[1])}\n{_origin(found[0])}"
 
 
-def gpu_in_short() -> str:
-    """What matters most of it, without goals."""
-    found = recording.load("gpu")
+def chosen(name: str) -> str:
+    """Single rows of a record that say the most, without goals."""
+    found = recording.load(name)
     if found is None:
         return ""
     content, rows = found
-    return f"{report.short_table(row for row in rows if (row.part, row.case) in GPU_SHORT)}\n{_origin(content)}"
+    return f"{report.short_table(row for row in rows if (row.part, row.case) in CHOSEN[name])}\n{_origin(content)}"
 
 
 def of_plans(real: bool) -> str:
@@ -144,7 +155,7 @@ TABLES: dict[str, Callable[[], str]] = {
     **{name: partial(short, name) for name in SHORT},
     **{f"{name} in full": partial(in_full, name) for name in SHORT},
     "gpu": gpu,
-    "gpu in short": gpu_in_short,
+    **{f"{name} in short": partial(chosen, name) for name in CHOSEN},
     **{name: partial(in_full, name) for name in ("evaluation", "processes", "convergence")},
     "curves": of_curves,
     "plans of random costs": partial(of_plans, False),
@@ -158,7 +169,8 @@ TABLES: dict[str, Callable[[], str]] = {
 
 def _origin(content: dict[str, Any]) -> str:
     where = content["where"]
-    machine = f"{where['processor']}, {where['threads']} threads; {_software(where)}"
+    threads = f"{where['threads']} thread{'' if where['threads'] == 1 else 's'}"
+    machine = f"{where['processor']}, {threads}; {_software(where)}"
     return f"{content['what']}. {machine}; {where['date']}.\n"
 
 
