@@ -6,11 +6,13 @@ import os
 import re
 import signal
 import warnings
+from dataclasses import replace
 
 import pytest
 import torch
 
 from puzzlemix import Adversarial
+from puzzlemix.data import DataError
 from puzzlemix.evaluation.accuracy import evaluate
 from puzzlemix.evaluation.attacks import attacked
 from puzzlemix.methods import Augment, PuzzleSettings
@@ -255,3 +257,11 @@ def test_a_run_that_diverges_says_so(tiny, trained, ear, tmp_path):
 def test_a_batch_larger_than_the_set_is_refused(tiny, trained):
     with pytest.raises(ValueError, match="batch_size=61 is more than the 60 training images"):
         trained(tiny(batch_size=61))
+
+
+def test_where_the_data_are_missing_no_folder_is_made(tiny, tmp_path, ear):
+    config = tiny()
+    config = replace(config, data=replace(config.data, name=str(tmp_path / "pictures.zip")))
+    with pytest.raises(DataError, match="does not exist"):
+        train(config, tmp_path / "run", ear())
+    assert not (tmp_path / "run").exists()

@@ -62,7 +62,7 @@ def loop_times(config: TrainConfig, effort: Effort) -> dict[str, Times]:
         open_folder(Path(place), config) as folder,
         global_state_kept(bench.engine.fabric.device),
     ):
-        trainer = Trainer(config, folder, StopSignals(), Quiet(), bench.engine.team)
+        trainer = Trainer(config, bench.feed, folder, StopSignals(), Quiet(), bench.engine.team)
         steps = _endless(trainer)
         functions = {OURS: lambda: next(steps), BARE: bench.bare_step(), PIPELINE: bench.pipeline()}
         times = one_by_one(effort, {name: bench.finished(function) for name, function in functions.items()})

@@ -40,9 +40,10 @@ def train(config: TrainConfig, folder: str | Path, console: Console | None = Non
     """
     with StopSignals() as stop, contextlib.ExitStack() as opened:
         team = start(config.loop, config.machine)
+        feed = team.first_goes_ahead(lambda: Feed(config, device=team.fabric.device))
         run = team.from_first(lambda: opened.enter_context(open_folder(Path(folder), config)))
         with global_state_kept(team.fabric.device):
-            return Trainer(config, run, stop, (console or Console()) if team.first else Quiet(), team).run()
+            return Trainer(config, feed, run, stop, (console or Console()) if team.first else Quiet(), team).run()
 
 
 @dataclass
@@ -59,9 +60,11 @@ class Position:
 class Trainer:
     """A run under way."""
 
-    def __init__(self, config: TrainConfig, folder: RunFolder, stop: StopSignals, console: Console, team: Team):
-        self.config, self.folder, self.stop, self.console, self.team = config, folder, stop, console, team
-        self.feed = team.first_goes_ahead(lambda: Feed(config, device=team.fabric.device))
+    def __init__(
+        self, config: TrainConfig, feed: Feed, folder: RunFolder, stop: StopSignals, console: Console, team: Team
+    ):
+        self.config, self.feed, self.folder = config, feed, folder
+        self.stop, self.console, self.team = stop, console, team
         self._data = self.feed.data.fingerprint()
         if len(self.feed.data.test) < team.size:
             raise ValueError(
