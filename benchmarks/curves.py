@@ -4,14 +4,12 @@
 whose network looks at its test images. `--quick` only shows that everything runs.
 """
 
-import argparse
 import json
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import recording
-from transport import network_of
+from networks import network_of, read_options
 
 from puzzlemix.core.params import GRIDS
 from puzzlemix.experiments import lambda_curves
@@ -64,28 +62,14 @@ def load() -> tuple[dict[str, Any], list[Point]] | None:
 
 def main(arguments: list[str] | None = None) -> None:
     """Measure, print, record."""
-    options = read_options(arguments)
-    pairs = 4 if options.quick else options.pairs
-    source = Source(options.network, pairs=pairs)
+    options = read_options("curves", "What mixed images keep against lambda.", arguments)
+    source = Source(options.network, pairs=options.pairs)
     points = lambda_curves.measure(source.network, source.batches(), source.generator())
     print(text(points), end="")
     if options.record:
-        what = WHAT.format(pairs=f"{pairs:,}", **network_of(options.network))
+        what = WHAT.format(pairs=f"{options.pairs:,}", **network_of(options.network))
         content = {"what": what, "kind": "measured", "where": where(), "points": [p._asdict() for p in points]}
         write_record(recording.path_of("curves"), content)
-
-
-def read_options(arguments: list[str] | None) -> argparse.Namespace:
-    """Read the command line."""
-    parser = argparse.ArgumentParser(description="What mixed images keep against lambda.")
-    parser.add_argument("--network", type=Path, metavar="RUN", required=True, help="the folder of a finished run")
-    parser.add_argument("--pairs", type=int, default=1000, metavar="N", help="how many pairs are mixed (1000)")
-    parser.add_argument("--quick", action="store_true", help="measure so little that the numbers mean nothing")
-    parser.add_argument("--record", action="store_true", help="write records/curves.json")
-    options = parser.parse_args(arguments)
-    if options.record and options.quick:
-        parser.error("a record is measured with care: leave out --quick")
-    return options
 
 
 if __name__ == "__main__":

@@ -53,47 +53,43 @@ _BLOCK = re.compile(r"(<!-- table: (.+?) -->\n).*?(<!-- end table -->)", re.DOTA
 
 def short(name: str) -> str:
     """What matters most of a record, without goals."""
-    found = recording.load(name)
-    if found is None:
-        return ""
-    content, rows = found
-    return f"{report.short_table(row for row in rows if row.part in SHORT[name])}\n{_origin(content)}"
+    return _of_record(name, lambda rows: report.short_table(row for row in rows if row.part in SHORT[name]))
 
 
 def in_full(name: str) -> str:
     """All of a record, with the goals."""
-    found = recording.load(name)
-    return "" if found is None else f"{report.full_table(found[1])}\n{_origin(found[0])}"
+    return _of_record(name, report.full_table)
 
 
 def gpu() -> str:
     """What was measured on a GPU, with the goals."""
-    found = recording.load("gpu")
-    return "" if found is None else f"{report.full_table(report.telling(found[1]))}\n{_origin(found[0])}"
+    return _of_record("gpu", lambda rows: report.full_table(report.telling(rows)))
+
+
+def chosen(name: str) -> str:
+    """Single rows of a record that say the most, without goals."""
+    return _of_record(
+        name, lambda rows: report.short_table(row for row in rows if (row.part, row.case) in CHOSEN[name])
+    )
+
+
+def of_plans(real: bool) -> str:
+    """How fast plans are: on real maps, or on random costs."""
+    return _of_record(
+        "transport", lambda rows: report.full_table(row for row in rows if ("real maps" in row.case) == real)
+    )
+
+
+def _of_record(name: str, table: Callable[[list[report.Row]], str]) -> str:
+    """A table of a record's rows, and where they come from; nothing where nothing is recorded."""
+    found = recording.load(name)
+    return "" if found is None else f"{table(found[1])}\n{_origin(found[0])}"
 
 
 def of_curves() -> str:
     """What mixed images keep against lambda."""
     found = curves.load()
     return "" if found is None else f"{curves.text(found[1])}\n{_origin(found[0])}"
-
-
-def chosen(name: str) -> str:
-    """Single rows of a record that say the most, without goals."""
-    found = recording.load(name)
-    if found is None:
-        return ""
-    content, rows = found
-    return f"{report.short_table(row for row in rows if (row.part, row.case) in CHOSEN[name])}\n{_origin(content)}"
-
-
-def of_plans(real: bool) -> str:
-    """How fast plans are: on real maps, or on random costs."""
-    found = recording.load("transport")
-    if found is None:
-        return ""
-    content, rows = found
-    return f"{report.full_table(row for row in rows if ('real maps' in row.case) == real)}\n{_origin(content)}"
 
 
 def runs_in_full(name: str) -> str:

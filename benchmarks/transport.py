@@ -12,13 +12,13 @@ from pathlib import Path
 import recording
 import report
 import torch
+from networks import network_of
 from options import checked, parser_of
 from report import Row
 
 from puzzlemix.experiments import assignment, published
 from puzzlemix.experiments.assignment import Timing
 from puzzlemix.experiments.figures import Source
-from puzzlemix.training.config import TrainConfig
 
 WHAT = (
     "Times per problem on one thread, averages over {random} random problems and {real} real ones: ours for all in one "
@@ -98,12 +98,6 @@ def main(arguments: list[str] | None = None) -> None:
     print(report.full_table(rows), end="")
     if options.record:
         recording.save("transport", WHAT.format(random=RANDOM, real=REAL, **network_of(options.network)), rows)
-
-
-def network_of(run: Path) -> dict[str, str | int]:
-    """Which images a network looks at, what it is, and how long it was trained."""
-    config = TrainConfig.load(run)
-    return {"data": Path(config.data.name).stem, "model": config.model.name, "epochs": config.loop.epochs}
 
 
 def read_options(arguments: list[str] | None) -> argparse.Namespace:

@@ -5,8 +5,9 @@ child starts anew. A kernel takes a range of work as its first two arguments, an
 """
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from itertools import pairwise
 
 import torch
@@ -45,3 +46,14 @@ def run_over(kernel: Callable, items: int, *arguments, least: int = 1) -> None:
     finally:
         for other in others:
             other.result()
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Torch and our kernels use one thread, and afterwards as many as before."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)

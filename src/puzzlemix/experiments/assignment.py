@@ -7,7 +7,6 @@ import importlib
 import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -20,6 +19,7 @@ from torch import Tensor
 from ..core.mix import puzzle_mix
 from ..core.params import PuzzleMixConfig
 from ..core.shares import saliency_shares
+from ..core.threads import one_thread
 from ..core.transport import TransportProblem, solve_transport, transport_problem
 from .lambda_curves import Pairs
 
@@ -113,7 +113,7 @@ def compare(costs: str, problem: TransportProblem, generator: torch.Generator) -
     """Time every solver on the same problems, and judge Algorithm 1's plans."""
     trials, cells = problem.gain_BN.shape
     error = _mean_error(problem, generator)  # first, since compiled code is loaded at the first call
-    with _one_thread():
+    with one_thread():  # the solvers of others have no more
         paper, exact = (_best_time(partial(solve_transport, problem, name, check=False)) for name in _OURS)
         alone = np.array([_times_alone(_only(problem, trial)) for trial in range(trials)]).mean(0).tolist()
     paper_alone, exact_alone, scipy, lap, lapjv = alone
@@ -162,17 +162,6 @@ def _best_time(solve: Callable[[], Tensor]) -> float:
         solve()
         times.append(time.perf_counter() - start)
     return min(times)
-
-
-@contextmanager
-def _one_thread() -> Iterator[None]:
-    """The solvers of others have one thread, so ours have one."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(threads)
 
 
 def _solver_of(package: str) -> Callable[[np.ndarray], Any] | None:

@@ -16,7 +16,7 @@ from .lambda_curves import Pairs
 
 COSTS = (0.0, 0.2, 0.5, 0.6, 0.7, 0.8, 1.0)
 BEST_COSTS = (0.5, 0.8)  # between these, the paper says, next to nothing changes
-PLANS = ("paper", "exact")  # Algorithm 1, and the plan of the least cost
+PLANS = {"paper": "Algorithm 1", "exact": "exact plan"}  # solvers, and what they are called
 CYCLES = 5
 
 
@@ -36,7 +36,7 @@ def measure(
     *,
     costs: Sequence[float] = COSTS,
     grids: Sequence[int] = GRIDS,
-    plans: Sequence[str] = PLANS,
+    plans: Iterable[str] = tuple(PLANS),
     config: PuzzleMixConfig | None = None,
 ) -> list[Change]:
     """Mix every batch by one cycle and by several, lambda drawn per batch; with the paper's gain s_i z_j."""

@@ -227,14 +227,11 @@ def cycles(source: Source) -> Made:
     """How much further cycles of the alternating minimisation change."""
     rows = convergence.measure(source.batches(), source.generator())
     charts = [
-        Chart(f"% of {what} that change, {_PLANS[plan]}", "xi", _grid_lines(rows, plan, what))
-        for plan in convergence.PLANS
+        Chart(f"% of {what} that change, {name}", "xi", _grid_lines(rows, plan, what))
+        for plan, name in convergence.PLANS.items()
         for what in ("images", "pixels")
     ]
     return Made([row._asdict() for row in rows], draw_charts(charts, columns=2))
-
-
-_PLANS = {"paper": "Algorithm 1", "exact": "exact plan"}
 
 
 def _grid_lines(rows: Sequence[convergence.Change], plan: str, what: str) -> list[Series]:

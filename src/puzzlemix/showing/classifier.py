@@ -4,7 +4,6 @@ Shape suffixes: B images, C channels, H height, W width.
 """
 
 import contextlib
-from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 
@@ -12,6 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from ..core.threads import one_thread
 from ..data.synthetic import CLASSES, Scenes, draw_scenes
 from ..models import Normalized, load_weights, save_weights
 from .saliency import Saliency, network_saliency
@@ -35,23 +35,12 @@ def small_classifier(folder: str | Path | None = None) -> Saliency:
     try:
         load_weights(model, path)
     except (OSError, ValueError):  # not there, or damaged
-        with _one_thread():
+        with one_thread():  # so small a network gains little by more, and waits long where others work
             train_classifier(model, draw_scenes(range(_IMAGES), size=SIZE), _EPOCHS)
         with contextlib.suppress(OSError):  # a folder that cannot be written: next time it is trained again
             path.parent.mkdir(parents=True, exist_ok=True)
             save_weights(model, path)
     return network_saliency(model.eval(), _WORDS, SIZE)
-
-
-@contextlib.contextmanager
-def _one_thread() -> Iterator[None]:
-    """So small a network gains little by more threads, and waits long for them on a machine that is busy otherwise."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
 
 
 def build_classifier() -> nn.Module:
