@@ -32,9 +32,7 @@ def changes(source: Source) -> Iterator[Row]:
 
 def main(arguments: list[str] | None = None) -> None:
     """Measure, print, record."""
-    options = read_options(
-        "convergence", "What changes after the first cycle of the minimisation.", arguments
-    )
+    options = read_options("convergence", "What changes after the first cycle of the minimisation.", arguments)
     rows = list(changes(Source(options.network, pairs=options.pairs)))
     print(report.full_table(rows), end="")
     if options.record:
